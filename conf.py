@@ -1,0 +1,52 @@
+"""Sphinx configuration of Autograd Ground Rules: the pages are in docs/, so ``-c . docs``."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "docs" / "_ext"))
+
+project = "Autograd Ground Rules"
+author = "the Autograd Ground Rules contributors"
+copyright = author  # no year: the bytes must not depend on it
+language = "en"
+
+extensions = [
+    "publish",  # first, since it changes the output directory
+    "checked_cells",
+    "outcomes",
+    "rewriting",
+    "permalinks",
+    "myst_nb",
+    "description",
+]
+exclude_patterns = ["_ext", "_static", "_templates"]
+templates_path = ["docs/_templates"]
+locale_dirs = ["docs/locale"]
+gettext_compact = False
+
+# Pages are read by checked_cells, which has run their cells; MyST-NB only renders.
+nb_custom_formats = {".md": ["checked_cells.read_executed", {}, False]}
+nb_execution_mode = "off"
+
+# Labels are explicit: an automatic one would change with its heading.
+myst_heading_anchors = 0
+# checked_cells reports pages outside every table of contents itself, with the other failures.
+suppress_warnings = ["toc.not_included"]
+nitpicky = True
+
+html_theme = "sphinx_book_theme"
+html_title = project
+html_baseurl = os.environ.get(
+    "READTHEDOCS_CANONICAL_URL", "https://autograd-ground-rules.readthedocs.io/en/latest/"
+)
+html_static_path = ["docs/_static"]
+html_css_files = ["site.css"]
+html_copy_source = False  # cells with {expect} blocks are not what a reader wants to download
+html_show_sphinx = False
+html_last_updated_fmt = None  # a date would change the bytes
+html_theme_options = {
+    "article_footer_items": ["checked.html"],
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+}

@@ -1,0 +1,48 @@
+"""Take out of a text what differs from run to run and from machine to machine.
+
+The same function is applied to what a cell shows, before it is compared *and* before a reader sees
+it, and to what the page declares. So there are no wildcards: both sides are plain text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+import tempfile
+from functools import cache
+
+ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+TRIGGERED = re.compile(r"\s*\(Triggered internally at [^()\n]*\)")
+TEMPORARY_NAME = re.compile(r"(?<=/)tmp[a-z0-9_]{8}(?![a-z0-9_])")
+
+ROOM_PREFIX = "page-"
+"""How the names of pages' own temporary directories begin."""
+
+
+@cache
+def _places() -> re.Pattern[str]:
+    """Match the directories that Python's modules are installed in, with a slash at the end."""
+    paths = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
+    paths |= {os.path.realpath(path) for path in paths}
+    longest_first = sorted(paths, key=len, reverse=True)
+    return re.compile("|".join(re.escape(path) + "/" for path in longest_first))
+
+
+@cache
+def _rooms() -> re.Pattern[str]:
+    """Match the temporary directory of a page."""
+    roots = {tempfile.gettempdir(), os.path.realpath(tempfile.gettempdir())}
+    root = "|".join(re.escape(path) for path in sorted(roots, key=len, reverse=True))
+    return re.compile(rf"(?:{root})/{ROOM_PREFIX}[a-z0-9_]{{8}}")
+
+
+def normalise(text: str) -> str:
+    """Return `text` without addresses, temporary names, installation paths and colour."""
+    text = ANSI.sub("", text)
+    text = TRIGGERED.sub("", text)
+    text = ADDRESS.sub("at 0x…", text)
+    text = _rooms().sub("/tmp", text)
+    text = TEMPORARY_NAME.sub("tmp…", text)
+    return _places().sub("", text)

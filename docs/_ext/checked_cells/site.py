@@ -1,0 +1,62 @@
+"""The site's pages as files: which there are, and the checks that need no execution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from checked_cells.form import check_form
+from checked_cells.page import Failure, Page, read_file
+from checked_cells.rules import check_source
+from checked_cells.versions import PROJECT
+
+WITHOUT_CELLS = "pages-without-cells.txt"
+
+
+def pages_without_cells(source: Path) -> dict[str, str]:
+    """Return the audited list of pages that have no cell, with the reason for each.
+
+    Args:
+        source: the directory of the pages.
+    """
+    file = source / WITHOUT_CELLS
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    entries = [line.partition(":") for line in lines if line and not line.startswith("#")]
+    return {docname.strip(): reason.strip() for docname, _, reason in entries}
+
+
+def shown_path(path: Path) -> str:
+    """Return a file's path as a person would type it at the project's top."""
+    try:
+        return path.resolve().relative_to(PROJECT).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def load_page(path: Path, source: Path) -> Page:
+    """Read one page and apply every rule to it.
+
+    Args:
+        path: of the page.
+        source: the directory of the pages.
+    """
+    docname = path.resolve().relative_to(source.resolve()).with_suffix("").as_posix()
+    if path.suffix == ".ipynb":
+        page = Page(shown_path(path), docname, "", [], runnable=False)
+        page.fail(1, "a notebook with stored outputs; write the page as Markdown")
+        return page
+    page = read_file(path, shown_path(path), docname)
+    check_source(page)
+    check_form(page, pages_without_cells(source))
+    return page
+
+
+def stale_entries(source: Path) -> list[Failure]:
+    """Return a failure for each entry of the audited list that names no page or gives no reason."""
+    file = source / WITHOUT_CELLS
+    failures = []
+    for docname, reason in pages_without_cells(source).items():
+        if not (source / f"{docname}.md").exists():
+            failures.append(Failure(shown_path(file), 1, f"{docname} is not a page"))
+        elif not reason:
+            failures.append(Failure(shown_path(file), 1, f"{docname} is listed without a reason"))
+    return failures

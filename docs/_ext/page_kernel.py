@@ -1,0 +1,248 @@
+"""The process in which one page runs: an IPython kernel that leaves nothing unsaid.
+
+A stock kernel lets a cell fail quietly: a thread dies and only a traceback on stderr remains,
+``exit()`` is ignored, `input` may wait for ever, a warning is plain text among other text, and
+what C++ code writes to file descriptors arrives whenever a reader thread gets to it. A checked
+page needs each of these as a fact that belongs to one cell. This module turns them into messages
+(see `NOTE`) and is the only code of the site that runs inside a page's process; it is kept free
+of imports from the rest of the site, so that a page sees a plain Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import Any, NoReturn
+
+from ipykernel.iostream import OutStream
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.zmqshell import ZMQInteractiveShell
+from traitlets import Type
+
+NOTE = "application/vnd.autograd-ground-rules.note+json"
+"""Media type of what the kernel tells the checker about a cell: a warning or a violation."""
+
+OUTPUT_LIMIT = 64 * 1024
+"""Characters that one cell may write to stdout or stderr."""
+
+THREAD_GRACE = 2.0
+"""Seconds that a cell's threads have to end after the cell."""
+
+
+class OutputLimitExceeded(BaseException):
+    """Raised in the cell that prints too much; not an `Exception`, so that few cells catch it."""
+
+
+class PageStream(OutStream):
+    """stdout or stderr of a page, with a limit for each cell."""
+
+    written = 0
+
+    def write(self, string: str) -> int | None:
+        """Write `string`, or stop the cell when it has written more than `OUTPUT_LIMIT`."""
+        self.written += len(string)
+        if self.written > OUTPUT_LIMIT:
+            raise OutputLimitExceeded
+        return super().write(string)
+
+
+def qualified_name(cls: type) -> str:
+    """Return the name of `cls`, with its module unless it is a builtin."""
+    if cls.__module__ == "builtins":
+        return cls.__qualname__
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+class PageShell(ZMQInteractiveShell):
+    """Runs the cells, and watches what each of them leaves behind."""
+
+    violations: list[str]
+
+    def watch(self) -> None:
+        """Install the hooks that catch what a stock shell would let pass."""
+        self.violations = []
+        self.threads_before: set[threading.Thread] = set()
+        self.streams = (sys.stdout, sys.stderr)
+        self.descriptors = [_Descriptor(1, "stdout"), _Descriptor(2, "stderr")]
+        warnings.showwarning = self._warned
+        threading.excepthook = self._thread_raised
+        sys.unraisablehook = self._unraisable
+        builtins.input = self._refuse_input
+        sys.stdin = _NoStdin(self._refuse_input)
+        for name in ("exit", "quit", "get_ipython"):
+            self.user_ns.pop(name, None)
+            self.builtin_trap.auto_builtins.pop(name, None)
+        builtins.exit = builtins.quit = _exit
+        self.events.register("pre_run_cell", self._before_cell)
+        self.events.register("post_run_cell", self._after_cell)
+
+    def note(self, kind: str, **facts: str) -> None:
+        """Send a fact about the running cell to the checker."""
+        self.display_pub.publish({NOTE: {"kind": kind, **facts}})
+
+    def _before_cell(self, _info: object) -> None:
+        self.violations.clear()
+        self.threads_before = set(threading.enumerate())
+        for stream in self.streams:
+            stream.written = 0
+        # "Once for each location" is by line number within __main__: without this, a warning at
+        # line 3 of one cell would silence the same warning at line 3 of the next.
+        self.user_ns.pop("__warningregistry__", None)
+
+    def _after_cell(self, _result: object) -> None:
+        self._wait_for_threads()
+        if (sys.stdout, sys.stderr) != self.streams:
+            sys.stdout, sys.stderr = self.streams
+            self.violations.append("the cell leaves sys.stdout or sys.stderr replaced")
+        for stream, descriptor in zip(self.streams, self.descriptors, strict=True):
+            if stream.written > OUTPUT_LIMIT or descriptor.pending() > OUTPUT_LIMIT:
+                self.violations.append(f"the cell prints more than {OUTPUT_LIMIT // 1024} KiB")
+                descriptor.skip()
+            stream.written = 0
+            stream.write(descriptor.read())
+            stream.flush()
+        for text in self.violations:
+            self.note("violation", text=text)
+
+    def _wait_for_threads(self) -> None:
+        deadline = time.monotonic() + THREAD_GRACE
+        for thread in set(threading.enumerate()) - self.threads_before:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                self.violations.append(f"the cell leaves a thread running: {thread.name}")
+
+    def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
+        """Report an exception under its whole name; tracebacks are never shown on a page."""
+        if etype is OutputLimitExceeded:
+            return
+        name = qualified_name(etype)
+        super()._showtraceback(type(name, (), {}), evalue, [f"{name}: {evalue}"])
+
+    def _warned(
+        self, message: Warning | str, category: type[Warning], *_location: object, **_kw: object
+    ) -> None:
+        self.note("warning", category=qualified_name(category), message=str(message))
+
+    def _thread_raised(self, args: threading.ExceptHookArgs) -> None:
+        if args.exc_type is not SystemExit:
+            name = qualified_name(args.exc_type)
+            self.violations.append(f"a thread ended with {name}: {args.exc_value}")
+
+    def _unraisable(self, args: Any) -> None:
+        name = qualified_name(args.exc_type)
+        self.violations.append(f"an exception was ignored by Python: {name}: {args.exc_value}")
+
+    def _refuse_input(self, *_args: object) -> NoReturn:
+        self.violations.append("the cell reads standard input")
+        raise EOFError("a page has no standard input")
+
+
+class _NoStdin:
+    """Stands for sys.stdin: every way to read is refused."""
+
+    def __init__(self, refuse: Any) -> None:
+        self.read = self.readline = self.readlines = self.__next__ = refuse
+        self.refuse = refuse
+
+    def __iter__(self) -> NoReturn:
+        self.refuse()
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return self.refuse()
+
+
+def _exit(code: object = None) -> NoReturn:
+    raise SystemExit(code)
+
+
+class _Descriptor:
+    """What C code and child processes write to a file descriptor, kept until the cell ends."""
+
+    def __init__(self, number: int, name: str) -> None:
+        sys.__stdout__.flush()
+        sys.__stderr__.flush()
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page runs
+        self.python_stream = getattr(sys, f"__{name}__")
+        os.dup2(self.file.fileno(), number)
+        self.position = 0
+
+    def pending(self) -> int:
+        """Return how many bytes were written since the last `read` or `skip`."""
+        self.python_stream.flush()
+        return os.fstat(self.file.fileno()).st_size - self.position
+
+    def skip(self) -> None:
+        """Forget what is pending."""
+        self.position += self.pending()
+
+    def read(self) -> str:
+        """Return what is pending."""
+        size = self.pending()
+        text = os.pread(self.file.fileno(), size, self.position).decode(errors="backslashreplace")
+        self.position += size
+        return text
+
+
+class PageKernel(IPythonKernel):
+    """An IPython kernel with the shell above, and readable names for the code of cells."""
+
+    shell_class = Type(PageShell)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # Otherwise a cell's file name holds the process number.
+        self.shell.compile.get_code_name = lambda raw, transformed, number: f"<cell {number}>"
+
+    def _forward_input(self, allow_stdin: bool = False) -> None:
+        """Leave `input` as PageShell made it."""
+
+    def _restore_input(self) -> None:
+        """Nothing was replaced."""
+
+
+class PageKernelApp(IPKernelApp):
+    """Starts a `PageKernel` without reading anybody's configuration or start-up files."""
+
+    kernel_class = Type(PageKernel, klass="ipykernel.kernelbase.Kernel")
+    outstream_class = f"{__name__}.PageStream"
+    capture_fd_output = False  # PageShell does that, cell by cell
+    exec_PYTHONSTARTUP = False
+    log_level = 50
+
+    def load_config_file(self, *_args: object, **_kw: object) -> None:
+        """Read no configuration: neither the person's nor the machine's."""
+
+    def init_code(self) -> None:
+        """Run no start-up files."""
+
+    def init_gui_pylab(self) -> None:
+        """Set up no plotting."""
+
+
+def _ignore_quietly(
+    _kind: type[BaseException], _value: BaseException, _traceback: TracebackType | None
+) -> None:
+    """Say nothing when the kernel is killed while it starts."""
+
+
+def main() -> None:
+    """Run one page's kernel until its client shuts it down."""
+    sys.excepthook = _ignore_quietly
+    # Nothing can be read from a descriptor that is open for writing only.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 0)
+    app = PageKernelApp.instance()
+    app.initialize()
+    app.shell.automagic = False
+    app.shell.run_line_magic("xmode", "Minimal")
+    app.shell.watch()
+    app.start()

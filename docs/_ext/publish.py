@@ -1,0 +1,92 @@
+"""Sphinx extension: put a finished site in place only when it is whole.
+
+Sphinx writes into its output directory page by page. Here it writes into a directory beside it,
+kept for the next build, and what it wrote replaces the output directory after a build without
+failures and without warnings. So a failed or interrupted build leaves the last good site as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from sphinx.application import Sphinx
+
+warnings_seen: list[str] = []
+
+
+class WarningCounter(logging.Handler):
+    """Remembers Sphinx's warnings: with or without ``-W``, no site with a warning is published."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember one warning."""
+        warnings_seen.append(record.getMessage())
+
+
+def beside(directory: Path, suffix: str) -> Path:
+    """Return the sibling of `directory` that has `suffix` behind its name."""
+    return directory.with_name(directory.name + suffix)
+
+
+def write_beside(app: Sphinx) -> Path:
+    """Make Sphinx write beside the output directory; return that directory."""
+    final = Path(app.outdir)
+    restore(final)
+    if final in Path(app.doctreedir).parents:  # Sphinx's default, without -d
+        app.doctreedir = type(app.doctreedir)(beside(final, ".doctrees"))
+    app.outdir = type(app.outdir)(beside(final, ".in-progress"))
+    return final
+
+
+def take_turn(app: Sphinx) -> None:
+    """Wait while another build uses the same directories."""
+    lock = FileLock(Path(app.doctreedir).parent / "build.lock")
+    app.build_lock = lock  # held until the process ends
+    Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        print("waiting for another build of this site", file=sys.stderr)
+        lock.acquire()
+
+
+def restore(final: Path) -> None:
+    """Finish what an earlier build began in the moment in which it was killed."""
+    old = beside(final, ".old")
+    if old.exists() and not final.exists():
+        old.rename(final)
+    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(beside(final, ".new"), ignore_errors=True)
+
+
+def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
+    """Replace the output directory, if the build was without failures and warnings."""
+    if exception is not None:
+        return
+    if warnings_seen:
+        app.statuscode = 1
+    if app.statuscode:
+        return
+    new, old = beside(final, ".new"), beside(final, ".old")
+    shutil.copytree(app.outdir, new)  # with times, by which Sphinx tells what is out of date
+    if final.exists():
+        final.rename(old)
+    new.rename(final)
+    shutil.rmtree(old, ignore_errors=True)
+    app.outdir = type(app.outdir)(final)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the extension; called by Sphinx before the builder exists."""
+    warnings_seen.clear()
+    logging.getLogger("sphinx").addHandler(WarningCounter(logging.WARNING))
+    take_turn(app)
+    final = write_beside(app)
+    # After MyST-NB has added its style sheet, and before the summary names the file to open.
+    app.connect("build-finished", partial(publish, final=final), priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

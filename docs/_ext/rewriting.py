@@ -1,0 +1,58 @@
+"""Sphinx extension: write again each HTML page that would otherwise be out of date.
+
+Sphinx compares the times of a page's source and its HTML file. That misses a page which was read
+again because PyTorch changed (perhaps by a build that wrote no HTML), and the navigation shown on
+every page when a title or a table of contents changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+STAMP = ".navigation"
+"""A file in the output directory: the digest of the navigation that its pages show."""
+
+
+def navigation_digest(env: BuildEnvironment) -> str:
+    """Return a digest of all titles and tables of contents."""
+    parts = [f"{docname} {title.astext()}" for docname, title in sorted(env.titles.items())]
+    parts += [f"{docname} {toc.astext()}" for docname, toc in sorted(env.tocs.items())]
+    parts += [f"{docname} {listed}" for docname, listed in sorted(env.toctree_includes.items())]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Return the pages that Sphinx would not write but whose HTML is older than their reading."""
+    if app.builder.format != "html":
+        return []
+    stamp = Path(app.outdir) / STAMP
+    digest = navigation_digest(env)
+    if not stamp.exists() or stamp.read_text("utf-8") != digest:
+        stamp.unlink(missing_ok=True)
+        return sorted(env.found_docs & set(env.all_docs))
+    return [docname for docname in env.all_docs if _older(app, env, docname)]
+
+
+def _older(app: Sphinx, env: BuildEnvironment, docname: str) -> bool:
+    target = Path(app.builder.get_outfilename(docname))
+    read = env.all_docs[docname]  # microseconds
+    return target.exists() and target.stat().st_mtime_ns // 1000 < read
+
+
+def write_stamp(app: Sphinx, exception: Exception | None) -> None:
+    """Remember what navigation the written pages show."""
+    if exception is None and app.builder.format == "html":
+        stamp = Path(app.builder.outdir) / STAMP
+        stamp.write_text(navigation_digest(app.env), "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the extension; called by Sphinx."""
+    app.connect("env-updated", pages_to_write)
+    app.connect("build-finished", write_stamp, priority=800)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
