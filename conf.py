@@ -13,7 +13,7 @@ language = "en"
 
 extensions = [
     "publish",  # first, since it changes the output directory
-    "checked_cells",
+    "checked_cells.extension",
     "outcomes",
     "rewriting",
     "permalinks",
@@ -26,7 +26,7 @@ locale_dirs = ["docs/locale"]
 gettext_compact = False
 
 # Pages are read by checked_cells, which has run their cells; MyST-NB only renders.
-nb_custom_formats = {".md": ["checked_cells.read_executed", {}, False]}
+nb_custom_formats = {".md": ["checked_cells.extension.read_executed", {}, False]}
 nb_execution_mode = "off"
 
 # Labels are explicit: an automatic one would change with its heading.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from checked_cells import BUILD
+from checked_cells.extension import BUILD
 from checked_cells.page import Failure
 from checked_cells.site import shown_path
 from sphinx.application import Sphinx

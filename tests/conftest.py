@@ -1,0 +1,155 @@
+"""What tests share: scratch copies of the project, and the project's own build command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT / "docs" / "_ext"))
+
+FRONT_MATTER = """\
+---
+file_format: mystnb
+kernelspec:
+  name: python3
+  language: python
+  display_name: Python 3
+---
+"""
+
+INDEX = """\
+# Index
+
+The index.
+
+```{toctree}
+:glob:
+
+*
+```
+"""
+
+
+def page(body: str, title: str = "A page") -> str:
+    """Return the source of a page in the right form, with `body` below its short answer."""
+    return f"{FRONT_MATTER}\n# {title}\n\nThe short answer.\n\n{body}"
+
+
+def cell(source: str, *expectations: str, tags: str = "") -> str:
+    """Return a cell, with the given ``{expect}`` blocks under it."""
+    option = f":tags: [{tags}]\n" if tags else ""
+    fences = "".join(f"{text.rstrip(chr(10))}\n" for text in expectations)
+    return f"```{{code-cell}} python\n{option}{source}\n```\n{fences}\n"
+
+
+def expect(text: str, kind: str = "") -> str:
+    """Return an ``{expect}`` block."""
+    return f"```{{expect}}{' ' + kind if kind else ''}\n{text}\n```\n"
+
+
+@dataclass
+class Result:
+    """How a command ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        """All that was printed."""
+        return self.stdout + self.stderr
+
+
+def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Result:
+    """Run a command to its end."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def make_command(target: str) -> list[str]:
+    """Return the command that `make TARGET` runs for Sphinx, with this very interpreter."""
+    lines = subprocess.run(
+        ["make", "-n", target], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    command = shlex.split(next(line for line in lines if " -m sphinx " in line))
+    return [sys.executable, *command[1:]]
+
+
+@dataclass
+class Project:
+    """A scratch copy of the project, with pages of its own or with the real ones."""
+
+    root: Path
+
+    @property
+    def site(self) -> Path:
+        """Where a good build puts its HTML."""
+        return self.root / "_build" / "html"
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a page below docs/."""
+        path = self.root / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    def build(
+        self, *options: str, env: dict[str, str] | None = None, target: str = "html"
+    ) -> Result:
+        """Run what `make html` runs; new permalinks are recorded, unless the manifest is there."""
+        record = [] if (self.root / "docs" / "permalinks.txt").exists() else ["1"]
+        options = (*options, *(f"-Dpermalinks_record={value}" for value in record))
+        command = make_command(target)
+        return run(*command, *options, cwd=self.root, env=env)
+
+    def check(
+        self, *pages: str, command: str = "check", env: dict[str, str] | None = None
+    ) -> Result:
+        """Run what `make check PAGES=…` or `make accept PAGES=…` runs."""
+        package = "docs/_ext/checked_cells"
+        return run(sys.executable, "-I", package, command, *pages, cwd=self.root, env=env)
+
+
+def copy_project(root: Path, *, pages: bool) -> Project:
+    """Copy the project, with its real pages or with an index alone."""
+    root.mkdir(parents=True, exist_ok=True)
+    for name in ("conf.py", "requirements.txt"):
+        shutil.copy2(PROJECT / name, root / name)
+    if pages:
+        shutil.copytree(PROJECT / "docs", root / "docs")
+        return Project(root)
+    for name in ("_ext", "_templates", "_static"):
+        shutil.copytree(PROJECT / "docs" / name, root / "docs" / name)
+    project = Project(root)
+    project.write("index.md", INDEX)
+    project.write("how-this-site-is-checked.md", "# How\n\nNot here.\n")
+    project.write("pages-without-cells.txt", "index: a list\nhow-this-site-is-checked: a stub\n")
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A copy of the project without its pages."""
+    return copy_project(tmp_path / "project", pages=False)
+
+
+@pytest.fixture
+def whole_project(tmp_path: Path) -> Project:
+    """A copy of the project with its pages."""
+    return copy_project(tmp_path / "project", pages=True)
