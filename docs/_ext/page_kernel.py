@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -235,13 +236,23 @@ def _ignore_quietly(
     """Say nothing when the kernel is killed while it starts."""
 
 
-def main() -> None:
-    """Run one page's kernel until its client shuts it down."""
+def main(parent: int, ready: Callable[[], object] = lambda: None) -> None:
+    """Run one page's kernel until its client shuts it down.
+
+    Args:
+        parent: the process whose end ends this one.
+        ready: called when the kernel's sockets exist.
+    """
     sys.excepthook = _ignore_quietly
+    for name in [name for name in os.environ if name.startswith("JPY_")]:
+        del os.environ[name]
     # Nothing can be read from a descriptor that is open for writing only.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 0)
-    app = PageKernelApp.instance()
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    app = PageKernelApp.instance(parent_handle=parent)
     app.initialize()
+    ready()
     app.shell.automagic = False
     app.shell.run_line_magic("xmode", "Minimal")
     app.shell.watch()

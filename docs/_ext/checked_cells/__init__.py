@@ -2,6 +2,7 @@
 
 ``extension`` is the part that Sphinx loads, ``command_line`` the one for single pages. A page goes
 through ``page`` (its source taken apart), ``rules`` and ``form`` (what a source may hold), ``run``
-in a ``clean_room``, ``outputs`` (what was shown, after ``normalise``) and ``compare``; ``report`` and
-``accept`` are for people. ``page_kernel``, beside this package, is what runs in a page's process.
+in a ``clean_room``, ``outputs`` (what it showed, after ``normalise``) and ``compare``. ``report``
+and ``accept`` are for people. Beside this package, ``page_kernel`` is what runs in a page's process
+and ``page_template`` the process that pages are forked from.
 """

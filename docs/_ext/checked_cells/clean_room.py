@@ -11,8 +11,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,24 +20,33 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 
 from checked_cells.normalise import ROOM_PREFIX
+from checked_cells.template import PROVISIONER, PageClient, Template, TemplateLost
 
 EXTENSIONS = Path(__file__).resolve().parent.parent
 
-START = (
-    "import sys; sys.path.insert(0, {path!r}); import page_kernel; del sys.path[0]; "
-    "page_kernel.main()"
-)
+START = "import sys; sys.path.insert(0, {path!r}); import page_template; del sys.path[0]; {do}"
+TEMPLATE = "page_template.main()"
+FRESH = "import os; page_template.prepare(); page_template.page_kernel.main(os.getppid())"
+
+
+def python_command(do: str) -> list[str]:
+    """Return the command that runs `do` in a fresh interpreter that knows `page_template`."""
+    # -P and -s: neither the working directory nor the person's own packages are importable.
+    code = START.format(path=str(EXTENSIONS), do=do)
+    return [sys.executable, "-P", "-s", "-X", "utf8", "-c", code]
 
 
 class OwnKernelSpecManager(KernelSpecManager):
-    """Knows one kernel: the build's own interpreter running `page_kernel`."""
+    """Knows one kernel: the build's own interpreter running `page_kernel`, forked or fresh."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Return that kernel, whatever its name."""
-        start = START.format(path=str(EXTENSIONS))
-        # -P and -s: neither the working directory nor the person's own packages are importable.
-        argv = [sys.executable, "-P", "-s", "-X", "utf8", "-c", start, "-f", "{connection_file}"]
-        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+        return KernelSpec(
+            argv=[*python_command(FRESH), "-f", "{connection_file}"],
+            display_name="Python 3",
+            language="python",
+            metadata={"kernel_provisioner": {"provisioner_name": PROVISIONER}},
+        )
 
 
 @dataclass(frozen=True)
@@ -62,9 +71,36 @@ def clean_room() -> Iterator[Room]:
             transport="ipc",
             connection_file=str(root / "kernel.json"),
             ip=str(root / "ipc"),
+            client_factory=PageClient,
         )
         yield Room(manager, environment(root), str(root / "work"))
     finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@asynccontextmanager
+async def page_template(*, wanted: bool) -> AsyncIterator[Template | None]:
+    """Start the template process, and end it afterwards with all that it forked.
+
+    Args:
+        wanted: False gives None, as does a machine where the template cannot start; pages then
+            run in fresh processes, with the same results.
+    """
+    if not wanted or not hasattr(os, "fork"):
+        yield None
+        return
+    root = Path(tempfile.mkdtemp(prefix=ROOM_PREFIX))
+    template = Template(python_command(TEMPLATE), environment(root), str(root / "socket"))
+    try:
+        try:
+            await template.wait_until_ready()
+        except TemplateLost:
+            print("no template process; every page starts afresh", file=sys.stderr)
+            yield None
+        else:
+            yield template
+    finally:
+        template.close()
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -84,9 +120,11 @@ def environment(root: Path) -> dict[str, str]:
         "COLUMNS": "80",
         "NO_COLOR": "1",
         "PYTHONHASHSEED": "0",
-        # The order in which threads add numbers is not the same on every machine.
+        # The order in which threads add numbers is not the same on every machine; and none may
+        # exist in the template process, which forks.
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
     if sys.platform == "win32":
         env["SYSTEMROOT"] = os.environ["SYSTEMROOT"]

@@ -18,10 +18,11 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from checked_cells.clean_room import clean_room
+from checked_cells.clean_room import clean_room, page_template
 from checked_cells.compare import Check, compare_cell
 from checked_cells.outputs import CellOutcome, sort_outputs
 from checked_cells.page import Failure, Page, notebook
+from checked_cells.template import Template
 
 TIMEOUT = 30
 """Seconds that one cell may take, unless told otherwise."""
@@ -59,14 +60,14 @@ def run_pages(
     async def run_all() -> list[PageResult]:
         free = asyncio.Semaphore(jobs)
 
-        async def run_one(page: Page) -> PageResult:
+        async def run_one(page: Page, template: Template | None) -> PageResult:
             async with free:
-                result = await _run_page(page, timeout)
+                result = await _run_page(page, timeout, template)
             done(result)
             return result
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run_one(page)) for page in pages]
+        async with page_template(wanted=len(pages) > 1) as template, asyncio.TaskGroup() as group:
+            tasks = [group.create_task(run_one(page, template)) for page in pages]
         return [task.result() for task in tasks]
 
     return _in_thread(run_all()) if pages else []
@@ -99,7 +100,7 @@ def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
     return task.result()
 
 
-async def _run_page(page: Page, timeout: int) -> PageResult:
+async def _run_page(page: Page, timeout: int, template: Template | None) -> PageResult:
     result = PageResult(page, notebook(page))
     if not page.cells:
         return result
@@ -113,7 +114,9 @@ async def _run_page(page: Page, timeout: int) -> PageResult:
             startup_timeout=120,
         )
         try:
-            async with client.async_setup_kernel(cwd=room.cwd, env=room.env, cleanup_kc=True):
+            async with client.async_setup_kernel(
+                cwd=room.cwd, env=room.env, template=template, cleanup_kc=True
+            ):
                 await _run_cells(client, result, timeout)
         except RuntimeError as error:
             page.fail(page.cells[0].first + 1, f"the page's process did not start: {error}")
