@@ -219,6 +219,8 @@ def notebook(page: Page) -> NotebookNode:
     text = without_expectations(page)
     book = read_myst_markdown_notebook(text, add_source_map=True)
     lines = text.split("\n")
+    for number, cell in enumerate(book.cells):
+        cell.id = f"cell-{number}"  # random otherwise
     # MyST-NB drops a text's leading blank lines but counts from before them, so that Sphinx's
     # warnings would name a line too early.
     for number, (cell, start) in enumerate(zip(book.cells, book.metadata.source_map, strict=True)):

@@ -8,11 +8,14 @@ of all pages are known before the first page is read by Sphinx.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
+import os
+import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TextIO
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -22,10 +25,14 @@ from checked_cells.clean_room import clean_room, page_template
 from checked_cells.compare import Check, compare_cell
 from checked_cells.outputs import CellOutcome, sort_outputs
 from checked_cells.page import Failure, Page, notebook
+from checked_cells.progress import Progress
 from checked_cells.template import Template
 
 TIMEOUT = 30
 """Seconds that one cell may take, unless told otherwise."""
+
+PAGE_MEMORY = 400 * 1024**2
+"""Bytes that a page's process may need beside what it shares with the template."""
 
 
 @dataclass
@@ -47,30 +54,57 @@ def run_pages(
     pages: list[Page],
     jobs: int,
     timeout: int = TIMEOUT,
-    done: Callable[[PageResult], None] = lambda result: None,
+    stream: TextIO | None = None,
+    *,
+    forked: bool = True,
 ) -> list[PageResult]:
-    """Execute and compare pages, `jobs` at a time.
+    """Execute and compare pages, `jobs` at a time or as many as memory allows.
 
     Args:
         timeout: seconds a cell may take.
-        done: called with each result as it comes.
+        stream: where progress is shown; stderr unless another is given.
+        forked: whether pages may come from a template process; the results are the same.
+
+    Returns:
+        The results, the page with the most cells first.
     """
     logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # failures are reported by us
 
     async def run_all() -> list[PageResult]:
-        free = asyncio.Semaphore(jobs)
+        free = asyncio.Semaphore(min(jobs, jobs_in_memory()))
 
         async def run_one(page: Page, template: Template | None) -> PageResult:
+            if not page.cells:
+                return PageResult(page, notebook(page))
             async with free:
+                progress.started(page)
                 result = await _run_page(page, timeout, template)
-            done(result)
-            return result
+                progress.finished(page)
+                return result
 
-        async with page_template(wanted=len(pages) > 1) as template, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run_one(page, template)) for page in pages]
+        wanted = forked and with_cells > 1  # one page alone would wait for two imports
+        async with page_template(wanted=wanted) as template, asyncio.TaskGroup() as group:
+            # Long pages first, so that none of them is left for the end.
+            ordered = sorted(pages, key=lambda page: -len(page.cells))
+            tasks = [group.create_task(run_one(page, template)) for page in ordered]
         return [task.result() for task in tasks]
 
-    return _in_thread(run_all()) if pages else []
+    if not pages:
+        return []
+    with_cells = sum(bool(page.cells) for page in pages)
+    progress = Progress(with_cells, stream or sys.stderr)
+    try:
+        return _in_thread(run_all())
+    finally:
+        progress.close()
+
+
+def jobs_in_memory() -> int:
+    """Return how many pages the free memory holds at a time, at least one."""
+    if "SC_AVPHYS_PAGES" not in os.sysconf_names:
+        return sys.maxsize
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, free // PAGE_MEMORY)
 
 
 def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
@@ -102,8 +136,6 @@ def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
 
 async def _run_page(page: Page, timeout: int, template: Template | None) -> PageResult:
     result = PageResult(page, notebook(page))
-    if not page.cells:
-        return result
     with clean_room() as room:
         client = NotebookClient(
             result.notebook,
@@ -119,6 +151,7 @@ async def _run_page(page: Page, timeout: int, template: Template | None) -> Page
             ):
                 await _run_cells(client, result, timeout)
         except RuntimeError as error:
+            atexit.unregister(client._cleanup_kernel)  # nbclient forgets it when a start fails
             page.fail(page.cells[0].first + 1, f"the page's process did not start: {error}")
     return result
 
