@@ -143,6 +143,7 @@ async def _run_page(page: Page, timeout: int, template: Template | None) -> Page
             timeout=timeout,
             allow_errors=True,
             shutdown_kernel="immediate",
+            record_timing=False,
             startup_timeout=120,
         )
         try:
