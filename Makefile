@@ -51,7 +51,7 @@ ifndef PAGES
 endif
 
 live: set-up  ## build again whenever a file is saved, and show the site in a browser
-	@.venv/bin/python -m sphinx_autobuild --open-browser --ignore "$(CURDIR)/_build/*" --watch conf.py \
+	@.venv/bin/python -m sphinx_autobuild --open-browser --watch conf.py --ignore _build --re-ignore __pycache__ \
 		$(SPHINX_ARGS) _build/html
 
 linkcheck: set-up  ## visit every link that leaves the site
