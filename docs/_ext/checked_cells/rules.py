@@ -61,9 +61,11 @@ def _check_front_matter(page: Page) -> None:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 2 if mark else 1
             page.fail(line, f"front matter: {getattr(error, 'problem', None) or 'not YAML'}")
+            page.runnable = False
             return
     if not isinstance(matter, dict):
         page.fail(1, "front matter must be a mapping")
+        page.runnable = False
         return
     for key in matter:
         if key not in FRONT_MATTER:
@@ -76,6 +78,7 @@ def _check_front_matter(page: Page) -> None:
     if (page.cells or "kernelspec" in matter) and matter.get("kernelspec") != KERNEL:
         wanted = ", ".join(f"{key}: {value}" for key, value in KERNEL.items())
         page.fail(_line_of(page, "kernelspec"), f"the kernelspec must be {{{wanted}}}")
+        page.runnable = False
 
 
 def _line_of(page: Page, key: str) -> int:
@@ -107,6 +110,7 @@ def _check_blocks(page: Page, tokens: list[Token], offset: int, inside: str) -> 
                 page.fail(line, "raw HTML; write Markdown")
             case "myst_block_break":
                 page.fail(line, "block break (+++); leave it out")
+                page.runnable = False
             case "inline":
                 _check_inline(page, token, line)
 
@@ -138,6 +142,7 @@ def _check_fence(page: Page, token: Token, line: int, inside: str) -> None:
             else (f"a cell begins with ```{CELL}")
         )
         page.fail(line, message)
+        page.runnable = False  # MyST-NB may take it for a cell
     elif is_expectation(token) and not inside:
         _check_kind(page, EXPECT.fullmatch(token.info)["kind"] or "", line)
     elif "expect" in name.lower():
