@@ -198,7 +198,7 @@ def _check_options(page: Page, cell: Cell) -> None:
 
 def _check_code(page: Page, cell: Cell) -> None:
     """Refuse what is not plain Python: magics, shell escapes, syntax errors, IPython's tools."""
-    start = cell.last - cell.source.count("\n")
+    start = _line_before_code(page, cell)
     try:
         # As a file would be compiled: `await` or `return` outside a function are errors too.
         compile(cell.source, page.path, "exec", dont_inherit=True)
@@ -214,6 +214,16 @@ def _check_code(page: Page, cell: Cell) -> None:
         return
     for line, message in _ipython_uses(ast.parse(cell.source)):
         page.fail(start + line, message)
+
+
+def _line_before_code(page: Page, cell: Cell) -> int:
+    """Return the line, counted from 1, above the first line of a cell's code."""
+    code = cell.source.split()
+    # From the end, since options come first; MyST-NB drops blank lines on both sides of the code.
+    for number in range(cell.last - 1, cell.first, -1):
+        if "\n".join(page.lines[number : cell.last]).split() == code:
+            return number
+    return cell.first + 1
 
 
 def _ipython_uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
