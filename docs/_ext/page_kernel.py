@@ -148,10 +148,13 @@ class _NoStdin:
     """Stands for sys.stdin: every way to read is refused."""
 
     def __init__(self, refuse: Any) -> None:
-        self.read = self.readline = self.readlines = self.__next__ = refuse
+        self.read = self.readline = self.readlines = refuse
         self.refuse = refuse
 
     def __iter__(self) -> NoReturn:
+        self.refuse()
+
+    def __next__(self) -> NoReturn:
         self.refuse()
 
     def isatty(self) -> bool:
