@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import resource
 import sys
 import tempfile
 import threading
@@ -31,6 +32,9 @@ NOTE = "application/vnd.autograd-ground-rules.note+json"
 
 OUTPUT_LIMIT = 64 * 1024
 """Characters that one cell may write to stdout or stderr."""
+
+FILE_LIMIT = 64 * 1024 * 1024
+"""Bytes that a file may grow to, so that code which never stops writing cannot fill the disk."""
 
 THREAD_GRACE = 2.0
 """Seconds that a cell's threads have to end after the cell."""
@@ -241,6 +245,7 @@ def _ignore_quietly(
 def main() -> None:
     """Run one page's kernel until its client shuts it down."""
     sys.excepthook = _ignore_quietly
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
     # Nothing can be read from a descriptor that is open for writing only.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 0)
     app = PageKernelApp.instance()
