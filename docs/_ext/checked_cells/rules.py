@@ -108,6 +108,8 @@ def _check_blocks(page: Page, tokens: list[Token], offset: int, inside: str) -> 
                 page.fail(line, "indented code block, which nothing runs; write a cell or ```text")
             case "html_block":
                 page.fail(line, "raw HTML; write Markdown")
+            case "blockquote_open" if _source_line(page, line).startswith(">>> "):
+                page.fail(line, "doctest that nothing runs; write a cell")
             case "myst_block_break":
                 page.fail(line, "block break (+++); leave it out")
                 page.runnable = False
@@ -115,10 +117,12 @@ def _check_blocks(page: Page, tokens: list[Token], offset: int, inside: str) -> 
                 _check_inline(page, token, line)
 
 
+def _source_line(page: Page, line: int) -> str:
+    """Return a line of the source, without indentation and the marker of a list item."""
+    return page.lines[line - 1].lstrip(" -*+")
+
+
 def _check_inline(page: Page, token: Token, line: int) -> None:
-    for number, text in enumerate(token.content.split("\n")):
-        if text.lstrip().startswith(">>> "):
-            page.fail(line + number, "doctest that nothing runs; write a cell")
     for child in token.children or []:
         if child.type == "html_inline":
             page.fail(line, f"raw HTML {child.content}; write Markdown")
