@@ -170,9 +170,11 @@ def _collect_cells(page: Page) -> None:
     above: Cell | None = None
     for token in page.tokens:
         if is_cell(token):
-            above = _cell(page, token)
-            if above is not None:
-                page.cells.append(above)
+            cell = _cell(page, token)
+            if cell is not None:
+                page.cells.append(cell)
+            # What a cell that cannot be read shows is not compared.
+            above = cell or Cell(-1, token.map[0], token.map[1] - 1, "", [], {})
         elif is_expectation(token):
             first, end = token.map
             if above is None:

@@ -136,6 +136,7 @@ def _check_fence(page: Page, token: Token, line: int, inside: str) -> None:
     name = info.split()[0] if info else ""
     if not inside and token.level == 0 and not _closed(page, token):
         page.fail(line, "the fence is never closed")
+        page.runnable = False
     if is_cell(token) and not inside:
         return
     if "code-cell" in name.lower() or "raw-cell" in name.lower():
@@ -194,8 +195,6 @@ def _check_options(page: Page, cell: Cell) -> None:
     for tag in cell.tags:
         if tag not in TAGS:
             page.fail(line, f"unknown tag {tag!r}; allowed: {', '.join(TAGS)}")
-    if len(set(cell.tags)) != len(cell.tags):
-        page.fail(line, "a tag stands twice")
     if not cell.source.strip():
         page.fail(line, "empty cell")
 
