@@ -39,6 +39,9 @@ UNRUN_PYTHON = re.compile(
     r"^\s*(>>> |In \[\d+\]:|(import|from) [\w.]+( import .+)?$|@?torch\.)", re.M
 )
 
+PROMPT = re.compile(r"[\s>*+\-\d.)]*>>> ")
+"""A doctest's prompt, which Markdown takes for a block quote, perhaps in a list or a quote."""
+
 
 def check_source(page: Page) -> None:
     """Apply every rule to a page; what breaks one becomes a failure of the page."""
@@ -108,18 +111,13 @@ def _check_blocks(page: Page, tokens: list[Token], offset: int, inside: str) -> 
                 page.fail(line, "indented code block, which nothing runs; write a cell or ```text")
             case "html_block":
                 page.fail(line, "raw HTML; write Markdown")
-            case "blockquote_open" if _source_line(page, line).startswith(">>> "):
+            case "blockquote_open" if PROMPT.match(page.lines[line - 1]):
                 page.fail(line, "doctest that nothing runs; write a cell")
             case "myst_block_break":
                 page.fail(line, "block break (+++); leave it out")
                 page.runnable = False
             case "inline":
                 _check_inline(page, token, line)
-
-
-def _source_line(page: Page, line: int) -> str:
-    """Return a line of the source, without indentation and the marker of a list item."""
-    return page.lines[line - 1].lstrip(" -*+")
 
 
 def _check_inline(page: Page, token: Token, line: int) -> None:
