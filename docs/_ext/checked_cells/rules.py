@@ -220,10 +220,11 @@ def _check_code(page: Page, cell: Cell) -> None:
 def _line_before_code(page: Page, cell: Cell) -> int:
     """Return the line, counted from 1, above the first line of a cell's code."""
     code = cell.source.split()
+    blank = cell.source[: len(cell.source) - len(cell.source.lstrip())].count("\n")
     # From the end, since options come first; MyST-NB drops blank lines on both sides of the code.
     for number in range(cell.last - 1, cell.first, -1):
         if "\n".join(page.lines[number : cell.last]).split() == code:
-            return number
+            return number - blank
     return cell.first + 1
 
 
