@@ -190,7 +190,11 @@ class _Descriptor:
 
     def skip(self) -> None:
         """Forget what is pending."""
-        self.position += self.pending()
+        self.python_stream.flush()
+        # The next cell may write as much as this one.
+        os.ftruncate(self.file.fileno(), 0)
+        os.lseek(self.file.fileno(), 0, os.SEEK_SET)
+        self.position = 0
 
     def read(self) -> str:
         """Return what is pending."""
