@@ -60,11 +60,11 @@ def load_page(path: Path, source: Path) -> Page:
 
 def stale_entries(source: Path) -> list[Failure]:
     """Return a failure for each entry of the audited list that names no page or gives no reason."""
-    file = source / WITHOUT_CELLS
+    file = shown_path(source / WITHOUT_CELLS)
     failures = []
     for line, docname, reason in _entries(source):
         if not (source / f"{docname}.md").exists():
-            failures.append(Failure(shown_path(file), line, f"{docname} is not a page"))
+            failures.append(Failure(file, line, f"{docname} is not a page"))
         elif not reason:
-            failures.append(Failure(shown_path(file), line, f"{docname} is listed without a reason"))
+            failures.append(Failure(file, line, f"{docname} is listed without a reason"))
     return failures
