@@ -224,11 +224,11 @@ def notebook(page: Page) -> NotebookNode:
     text = without_expectations(page)
     book = read_myst_markdown_notebook(text, add_source_map=True)
     lines = text.split("\n")
-    # MyST-NB drops a text's leading blank lines but counts from before them, so that Sphinx's
-    # warnings would name a line too early.
+    # MyST-NB drops a text's leading blank lines but counts from before them, and it counts from 1
+    # where MyST-Parser adds 1 again; Sphinx's warnings would name another line.
     for number, (cell, start) in enumerate(zip(book.cells, book.metadata.source_map, strict=True)):
         if cell.cell_type == "markdown":
             while not lines[start].strip():
                 start += 1
-            book.metadata.source_map[number] = start
+            book.metadata.source_map[number] = start - 1
     return book
