@@ -33,7 +33,7 @@ LANGUAGES = ("text", "console", "bash", "make", "markdown", "toml", "yaml", "dif
 ADMONITIONS = ("note", "tip", "important", "warning", "seealso", "admonition")
 DIRECTIVES = (*ADMONITIONS, "toctree", "figure", "image", "list-table")
 ROLES = ("doc", "ref", "term", "abbr", "kbd")
-KIND = re.compile(r"|stderr|[a-z]+/[\w.+-]+|[A-Za-z_][\w.]*")
+KIND = re.compile(r"|stderr|[a-z]+/[\w.+-]+|[^\W\d][\w.<>]*")  # <> as in f.<locals>.Error
 DISPLAY = ("SVG", "HTML", "Image", "display")
 UNRUN_PYTHON = re.compile(
     r"^\s*(>>> |In \[\d+\]:|(import|from) [\w.]+( import .+)?$|@?torch\.)", re.M
