@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import resource
 import sys
 import tempfile
 import threading
@@ -32,6 +33,9 @@ NOTE = "application/vnd.autograd-ground-rules.note+json"
 
 OUTPUT_LIMIT = 64 * 1024
 """Characters that one cell may write to stdout or stderr."""
+
+FILE_LIMIT = 64 * 1024 * 1024
+"""Bytes that a file may grow to, so that code which never stops writing cannot fill the disk."""
 
 THREAD_GRACE = 2.0
 """Seconds that a cell's threads have to end after the cell."""
@@ -149,10 +153,13 @@ class _NoStdin:
     """Stands for sys.stdin: every way to read is refused."""
 
     def __init__(self, refuse: Any) -> None:
-        self.read = self.readline = self.readlines = self.__next__ = refuse
+        self.read = self.readline = self.readlines = refuse
         self.refuse = refuse
 
     def __iter__(self) -> NoReturn:
+        self.refuse()
+
+    def __next__(self) -> NoReturn:
         self.refuse()
 
     def isatty(self) -> bool:
@@ -184,7 +191,11 @@ class _Descriptor:
 
     def skip(self) -> None:
         """Forget what is pending."""
-        self.position += self.pending()
+        self.python_stream.flush()
+        # The next cell may write as much as this one.
+        os.ftruncate(self.file.fileno(), 0)
+        os.lseek(self.file.fileno(), 0, os.SEEK_SET)
+        self.position = 0
 
     def read(self) -> str:
         """Return what is pending."""
@@ -246,6 +257,7 @@ def main(parent: int, ready: Callable[[], object] = lambda: None) -> None:
     sys.excepthook = _ignore_quietly
     for name in [name for name in os.environ if name.startswith("JPY_")]:
         del os.environ[name]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
     # Nothing can be read from a descriptor that is open for writing only.
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 0)

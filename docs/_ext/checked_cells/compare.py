@@ -79,7 +79,7 @@ def compare_cell(page: Page, cell: Cell, outcome: CellOutcome) -> list[Check]:
     if outcome.violations:
         for text in outcome.violations:
             page.fail(line, text)
-        return [Check(line, "nothing", passed=False)]
+        return not_passed(cell)
     _compare_tag(page, cell, outcome)
     pairing = pair(cell.expectations, outcome.shown)
     checks = [Check(e.first + 1, item.category, passed=True) for e, item in pairing.held]
@@ -92,6 +92,12 @@ def compare_cell(page: Page, cell: Cell, outcome: CellOutcome) -> list[Check]:
     if not checks:
         checks.append(Check(line, "nothing", passed=not outcome.shown))
     return sorted(checks, key=lambda check: check.line)
+
+
+def not_passed(cell: Cell) -> list[Check]:
+    """Return the checks of a cell with which nothing could be compared."""
+    checks = [Check(e.first + 1, _category(e.kind), passed=False) for e in cell.expectations]
+    return checks or [Check(cell.first + 1, "nothing", passed=False)]
 
 
 def _compare_tag(page: Page, cell: Cell, outcome: CellOutcome) -> None:

@@ -88,6 +88,14 @@ def prepare_environment(app: Sphinx) -> None:
         app.env.checked_pages = {}
 
 
+def find_stale_tables(app: Sphinx, env: BuildEnvironment, *_changes: set[str]) -> list[str]:
+    """Return the pages whose table of contents lists a page that never entered the environment.
+
+    Sphinx would not know that such a page was removed, and would miss it for ever.
+    """
+    return [name for name, listed in env.toctree_includes.items() if set(listed) - env.found_docs]
+
+
 def forget_removed_pages(app: Sphinx, env: BuildEnvironment) -> None:
     """Drop the results of pages that no longer exist."""
     for docname in set(env.checked_pages) - set(env.found_docs):
@@ -144,6 +152,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Sphinx reads every page again when this value differs from that of the last build.
     app.add_config_value("checked_cells_fingerprint", fingerprint(), "env", str)
     app.connect("builder-inited", prepare_environment)
+    app.connect("env-get-outdated", find_stale_tables)
     app.connect("env-before-read-docs", execute_pages)
     app.connect("env-updated", forget_removed_pages)
     app.connect("env-updated", find_orphans)

@@ -39,7 +39,16 @@ def _rooms() -> re.Pattern[str]:
 
 
 def normalise(text: str) -> str:
-    """Return `text` without addresses, temporary names, installation paths and colour."""
+    """Return `text` without addresses, temporary names, installation paths and colour.
+
+    What it returns it would return again, since accepted text is normalised once more.
+    """
+    while (shorter := _once(text)) != text:
+        text = shorter
+    return text
+
+
+def _once(text: str) -> str:
     text = ANSI.sub("", text)
     text = TRIGGERED.sub("", text)
     text = ADDRESS.sub("at 0x…", text)

@@ -143,7 +143,8 @@ def _unprintable(shown: list[Shown]) -> list[str]:
         character
         for item in shown
         for character in item.text
-        if (unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") and character not in "\n\t")
+        if character == "\ufeff"
+        or (unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") and character not in "\n\t")
     }
     return [
         f"the cell shows the character U+{ord(character):04X}, which no page can declare; "

@@ -142,6 +142,9 @@ def read_text(text: str, shown_path: str, docname: str) -> Page:
         page.runnable = False
         return page
     page.tokens = parse(text)
+    if not page.tokens:
+        page.fail(1, "the page is empty")
+        page.runnable = False
     _collect_cells(page)
     return page
 
@@ -167,9 +170,11 @@ def _collect_cells(page: Page) -> None:
     above: Cell | None = None
     for token in page.tokens:
         if is_cell(token):
-            above = _cell(page, token)
-            if above is not None:
-                page.cells.append(above)
+            cell = _cell(page, token)
+            if cell is not None:
+                page.cells.append(cell)
+            # What a cell that cannot be read shows is not compared.
+            above = cell or Cell(-1, token.map[0], token.map[1] - 1, "", [], {})
         elif is_expectation(token):
             first, end = token.map
             if above is None:
@@ -221,11 +226,11 @@ def notebook(page: Page) -> NotebookNode:
     lines = text.split("\n")
     for number, cell in enumerate(book.cells):
         cell.id = f"cell-{number}"  # random otherwise
-    # MyST-NB drops a text's leading blank lines but counts from before them, so that Sphinx's
-    # warnings would name a line too early.
+    # MyST-NB drops a text's leading blank lines but counts from before them, and it counts from 1
+    # where MyST-Parser adds 1 again; Sphinx's warnings would name another line.
     for number, (cell, start) in enumerate(zip(book.cells, book.metadata.source_map, strict=True)):
         if cell.cell_type == "markdown":
             while not lines[start].strip():
                 start += 1
-            book.metadata.source_map[number] = start
+            book.metadata.source_map[number] = start - 1
     return book

@@ -33,11 +33,14 @@ LANGUAGES = ("text", "console", "bash", "make", "markdown", "toml", "yaml", "dif
 ADMONITIONS = ("note", "tip", "important", "warning", "seealso", "admonition")
 DIRECTIVES = (*ADMONITIONS, "toctree", "figure", "image", "list-table")
 ROLES = ("doc", "ref", "term", "abbr", "kbd")
-KIND = re.compile(r"|stderr|[a-z]+/[\w.+-]+|[A-Za-z_][\w.]*")
+KIND = re.compile(r"|stderr|[a-z]+/[\w.+-]+|[^\W\d][\w.<>]*")  # <> as in f.<locals>.Error
 DISPLAY = ("SVG", "HTML", "Image", "display")
 UNRUN_PYTHON = re.compile(
     r"^\s*(>>> |In \[\d+\]:|(import|from) [\w.]+( import .+)?$|@?torch\.)", re.M
 )
+
+PROMPT = re.compile(r"[\s>*+\-\d.)]*>>> ")
+"""A doctest's prompt, which Markdown takes for a block quote, perhaps in a list or a quote."""
 
 
 def check_source(page: Page) -> None:
@@ -61,9 +64,11 @@ def _check_front_matter(page: Page) -> None:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 2 if mark else 1
             page.fail(line, f"front matter: {getattr(error, 'problem', None) or 'not YAML'}")
+            page.runnable = False
             return
     if not isinstance(matter, dict):
         page.fail(1, "front matter must be a mapping")
+        page.runnable = False
         return
     for key in matter:
         if key not in FRONT_MATTER:
@@ -76,6 +81,7 @@ def _check_front_matter(page: Page) -> None:
     if (page.cells or "kernelspec" in matter) and matter.get("kernelspec") != KERNEL:
         wanted = ", ".join(f"{key}: {value}" for key, value in KERNEL.items())
         page.fail(_line_of(page, "kernelspec"), f"the kernelspec must be {{{wanted}}}")
+        page.runnable = False
 
 
 def _line_of(page: Page, key: str) -> int:
@@ -105,16 +111,16 @@ def _check_blocks(page: Page, tokens: list[Token], offset: int, inside: str) -> 
                 page.fail(line, "indented code block, which nothing runs; write a cell or ```text")
             case "html_block":
                 page.fail(line, "raw HTML; write Markdown")
+            case "blockquote_open" if PROMPT.match(page.lines[line - 1]):
+                page.fail(line, "doctest that nothing runs; write a cell")
             case "myst_block_break":
                 page.fail(line, "block break (+++); leave it out")
+                page.runnable = False
             case "inline":
                 _check_inline(page, token, line)
 
 
 def _check_inline(page: Page, token: Token, line: int) -> None:
-    for number, text in enumerate(token.content.split("\n")):
-        if text.lstrip().startswith(">>> "):
-            page.fail(line + number, "doctest that nothing runs; write a cell")
     for child in token.children or []:
         if child.type == "html_inline":
             page.fail(line, f"raw HTML {child.content}; write Markdown")
@@ -128,6 +134,7 @@ def _check_fence(page: Page, token: Token, line: int, inside: str) -> None:
     name = info.split()[0] if info else ""
     if not inside and token.level == 0 and not _closed(page, token):
         page.fail(line, "the fence is never closed")
+        page.runnable = False
     if is_cell(token) and not inside:
         return
     if "code-cell" in name.lower() or "raw-cell" in name.lower():
@@ -138,6 +145,7 @@ def _check_fence(page: Page, token: Token, line: int, inside: str) -> None:
             else (f"a cell begins with ```{CELL}")
         )
         page.fail(line, message)
+        page.runnable = False  # MyST-NB may take it for a cell
     elif is_expectation(token) and not inside:
         _check_kind(page, EXPECT.fullmatch(token.info)["kind"] or "", line)
     elif "expect" in name.lower():
@@ -185,15 +193,13 @@ def _check_options(page: Page, cell: Cell) -> None:
     for tag in cell.tags:
         if tag not in TAGS:
             page.fail(line, f"unknown tag {tag!r}; allowed: {', '.join(TAGS)}")
-    if len(set(cell.tags)) != len(cell.tags):
-        page.fail(line, "a tag stands twice")
     if not cell.source.strip():
         page.fail(line, "empty cell")
 
 
 def _check_code(page: Page, cell: Cell) -> None:
     """Refuse what is not plain Python: magics, shell escapes, syntax errors, IPython's tools."""
-    start = cell.last - cell.source.count("\n")
+    start = _line_before_code(page, cell)
     try:
         # As a file would be compiled: `await` or `return` outside a function are errors too.
         compile(cell.source, page.path, "exec", dont_inherit=True)
@@ -209,6 +215,17 @@ def _check_code(page: Page, cell: Cell) -> None:
         return
     for line, message in _ipython_uses(ast.parse(cell.source)):
         page.fail(start + line, message)
+
+
+def _line_before_code(page: Page, cell: Cell) -> int:
+    """Return the line, counted from 1, above the first line of a cell's code."""
+    code = cell.source.split()
+    blank = cell.source[: len(cell.source) - len(cell.source.lstrip())].count("\n")
+    # From the end, since options come first; MyST-NB drops blank lines on both sides of the code.
+    for number in range(cell.last - 1, cell.first, -1):
+        if "\n".join(page.lines[number : cell.last]).split() == code:
+            return number - blank
+    return cell.first + 1
 
 
 def _ipython_uses(tree: ast.AST) -> Iterator[tuple[int, str]]:

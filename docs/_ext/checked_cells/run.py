@@ -22,7 +22,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from checked_cells.clean_room import clean_room, page_template
-from checked_cells.compare import Check, compare_cell
+from checked_cells.compare import Check, compare_cell, not_passed
 from checked_cells.outputs import CellOutcome, sort_outputs
 from checked_cells.page import Failure, Page, notebook
 from checked_cells.progress import Progress
@@ -171,11 +171,13 @@ async def _run_cells(client: NotebookClient, result: PageResult, timeout: int) -
             await client.async_execute_cell(node, index)
         except CellTimeoutError:
             page.fail(line, f"the cell takes more than {timeout} s")
-            return
+            break
         except DeadKernelError:
             page.fail(line, "the page's process died in this cell")
-            return
+            break
         outcome = sort_outputs(node.outputs)
         node.outputs = outcome.rendered
         result.outcomes.append(outcome)
         result.checks.extend(compare_cell(page, cell, outcome))
+    for cell in page.cells[len(result.outcomes) :]:
+        result.checks.extend(not_passed(cell))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from checked_cells.form import check_form
@@ -18,10 +19,17 @@ def pages_without_cells(source: Path) -> dict[str, str]:
     Args:
         source: the directory of the pages.
     """
+    return {docname: reason for _, docname, reason in _entries(source)}
+
+
+def _entries(source: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, page and reason of each entry of the audited list."""
     file = source / WITHOUT_CELLS
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    entries = [line.partition(":") for line in lines if line and not line.startswith("#")]
-    return {docname.strip(): reason.strip() for docname, _, reason in entries}
+    for number, line in enumerate(lines, 1):
+        if line and not line.startswith("#"):
+            docname, _, reason = line.partition(":")
+            yield number, docname.strip(), reason.strip()
 
 
 def shown_path(path: Path) -> str:
@@ -52,11 +60,11 @@ def load_page(path: Path, source: Path) -> Page:
 
 def stale_entries(source: Path) -> list[Failure]:
     """Return a failure for each entry of the audited list that names no page or gives no reason."""
-    file = source / WITHOUT_CELLS
+    file = shown_path(source / WITHOUT_CELLS)
     failures = []
-    for docname, reason in pages_without_cells(source).items():
+    for line, docname, reason in _entries(source):
         if not (source / f"{docname}.md").exists():
-            failures.append(Failure(shown_path(file), 1, f"{docname} is not a page"))
+            failures.append(Failure(file, line, f"{docname} is not a page"))
         elif not reason:
-            failures.append(Failure(shown_path(file), 1, f"{docname} is listed without a reason"))
+            failures.append(Failure(file, line, f"{docname} is listed without a reason"))
     return failures
