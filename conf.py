@@ -43,10 +43,13 @@ html_baseurl = os.environ.get(
 html_static_path = ["docs/_static"]
 html_css_files = ["site.css"]
 html_copy_source = False  # cells with {expect} blocks are not what a reader wants to download
+html_use_index = False  # there is nothing in it
 html_show_sphinx = False
 html_last_updated_fmt = None  # a date would change the bytes
 html_theme_options = {
     "article_footer_items": ["checked.html"],
+    "footer_content_items": ["copyright.html"],
+    "navbar_persistent": [],  # the theme below would add a second search field
     "use_download_button": False,
     "use_fullscreen_button": False,
 }

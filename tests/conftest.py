@@ -22,6 +22,8 @@ settings.load_profile("any speed")
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "docs" / "_ext"))
 
+from checked_cells.page import Page, read_file  # noqa: E402 (the path is set above)
+
 FRONT_MATTER = """\
 ---
 file_format: mystnb
@@ -160,3 +162,25 @@ def project(tmp_path: Path) -> Project:
 def whole_project(tmp_path: Path) -> Project:
     """A copy of the project with its pages."""
     return copy_project(tmp_path / "project", pages=True)
+
+
+DOCNAMES = sorted(
+    path.relative_to(PROJECT / "docs").with_suffix("").as_posix()
+    for path in (PROJECT / "docs").rglob("*.md")
+)
+"""The project's own pages, by Sphinx's names."""
+
+
+def source_page(docname: str) -> Page:
+    """Return one of the project's own pages, taken apart."""
+    path = PROJECT / "docs" / f"{docname}.md"
+    return read_file(path, f"docs/{docname}.md", docname)
+
+
+@pytest.fixture(scope="session")
+def built_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the project with its pages, built once for all tests that only look at the site."""
+    project = copy_project(tmp_path_factory.mktemp("built") / "project", pages=True)
+    result = project.build()
+    assert result.status == 0, result.output
+    return project

@@ -6,6 +6,7 @@ whose heading comes from a template, so that it can be translated.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -13,9 +14,12 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
+WARNING = re.compile(r"[\w.]*Warning: ")
+"""How the checker renders a warning, on the stream that other text may go to as well."""
+
 
 class outcome(nodes.General, nodes.Element):
-    """A box around an error or a warning; its attribute `kind` says which."""
+    """A box around an error, a warning or stderr; its attribute `kind` says which."""
 
 
 class WrapOutcomes(SphinxTransform):
@@ -30,7 +34,7 @@ class WrapOutcomes(SphinxTransform):
             if "traceback" in classes:
                 kind = "error"
             elif "stderr" in classes:
-                kind = "warning"
+                kind = "warning" if WARNING.match(block.astext()) else "stderr"
             else:
                 continue
             box = outcome(kind=kind)

@@ -1,0 +1,383 @@
+"""The site in a real browser: on a phone and a desk, light and dark, with and without scripts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import DOCNAMES, Project
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+
+PAGES = [*DOCNAMES, "search"]
+ERROR_PAGE = "errors/leaf-in-place"
+LONG_OUTPUT_PAGE = "optimizer-step/the-decorator"
+MESSAGE = "leaf Variable that requires grad"
+AA = 4.5
+WIDTHS = (360, 1280)
+SCHEMES = ("light", "dark")
+widths = pytest.mark.parametrize("width", WIDTHS)
+schemes = pytest.mark.parametrize("scheme", SCHEMES)
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files without a line for each request."""
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def root(built_project: Project) -> Iterator[str]:
+    """The address at which the built site is served."""
+    handler = partial(QuietHandler, directory=str(built_project.site))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def chromium_path(playwright: Playwright) -> str:
+    """Return a Chromium of the machine, or the one that playwright has installed."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    if Path(playwright.chromium.executable_path).exists():
+        return playwright.chromium.executable_path
+    message = "no Chromium on PATH and none of playwright's; `make test` installs one"
+    return pytest.fail(message, pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    with sync_playwright() as playwright:
+        path = chromium_path(playwright)
+        browser = playwright.chromium.launch(executable_path=path, args=["--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """An open page, with what went wrong on it."""
+
+    def __init__(self, page: Page, root: str) -> None:
+        self.page = page
+        self.root = root
+        self.problems: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self._problem(f"script error: {error}"))
+        page.on("requestfailed", lambda request: self._problem(f"failed: {request.url}"))
+        page.on("request", self._request)
+        page.on("response", self._response)
+
+    def _problem(self, text: str) -> None:
+        self.problems.append(f"{urlsplit(self.page.url).path}: {text}")
+
+    def _console(self, message: object) -> None:
+        if message.type in ("error", "warning"):
+            self._problem(f"console: {message.text}")
+
+    def _request(self, request: object) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme != "data" and f"{parts.scheme}://{parts.netloc}" != self.root:
+            self._problem(f"request to another host: {request.url}")
+
+    def _response(self, response: object) -> None:
+        if response.status >= 400:
+            self._problem(f"status {response.status}: {response.url}")
+
+    def open(self, docname: str) -> None:
+        """Open a page of the site."""
+        self.page.goto(f"{self.root}/{docname}.html")
+
+
+OpenTab = Callable[..., Tab]
+
+
+@pytest.fixture
+def open_tab(browser: Browser, root: str) -> Iterator[OpenTab]:
+    """Open a tab of a fresh browser profile."""
+    contexts = []
+
+    def open_tab(width: int = 1280, scheme: str = "light", scripts: bool = True) -> Tab:
+        context = browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        return Tab(context.new_page(), root)
+
+    yield open_tab
+    for context in contexts:
+        context.close()
+
+
+TOO_WIDE = """() => {
+    const width = document.documentElement.clientWidth;
+    const scrolls = (box) => ["auto", "scroll"].includes(getComputedStyle(box).overflowX);
+    const inside = (element) => {
+        for (let box = element.parentElement; box.matches("article *"); box = box.parentElement)
+            if (scrolls(box)) return true;
+        return false;
+    };
+    // Sidebars wait outside of a narrow window until they are opened.
+    const wide = [...document.querySelectorAll("main *")].filter((element) =>
+        !element.closest(".bd-sidebar-secondary") && !inside(element) &&
+        element.getBoundingClientRect().width > 0 &&
+        element.getBoundingClientRect().right > width + 1);
+    const found = wide.map((element) => `too wide: ${element.outerHTML.slice(0, 80)}`);
+    if (document.documentElement.scrollWidth > width)
+        found.push(`the page scrolls sideways: ${document.documentElement.scrollWidth}`);
+    return found;
+}"""
+"""Without scroll bars of its own a page may also cut off what is too wide: so look at each box."""
+
+
+@widths
+@schemes
+def test_pages_fit_and_load_without_trouble(open_tab: OpenTab, width: int, scheme: str) -> None:
+    tab = open_tab(width, scheme)
+    for docname in PAGES:
+        tab.open(docname)
+        assert tab.page.evaluate("document.documentElement.dataset.theme") == scheme
+        tab.problems += [f"{docname}: {problem}" for problem in tab.page.evaluate(TOO_WIDE)]
+    assert not tab.problems
+
+
+@widths
+def test_long_lines_scroll_in_their_own_box(open_tab: OpenTab, width: int) -> None:
+    tab = open_tab(width)
+    tab.open(LONG_OUTPUT_PAGE)
+    scrolled = tab.page.evaluate("""() => [...document.querySelectorAll(".cell pre")]
+        .filter((pre) => pre.scrollWidth > pre.clientWidth)
+        .map((pre) => { pre.scrollLeft = 50; return pre.scrollLeft; })""")
+    assert scrolled and all(scrolled)
+    assert tab.page.evaluate("document.documentElement.scrollLeft") == 0
+
+
+@widths
+def test_headings_are_not_larger_than_half_a_phone(open_tab: OpenTab, width: int) -> None:
+    tab = open_tab(width)
+    for docname in DOCNAMES:
+        tab.open(docname)
+        answer = tab.page.locator("h1 + p").bounding_box()
+        assert answer["y"] < 400, docname
+
+
+@widths
+@pytest.mark.parametrize("docname", ["index", ERROR_PAGE])
+def test_there_is_one_way_to_search(open_tab: OpenTab, width: int, docname: str) -> None:
+    tab = open_tab(width)
+    tab.open(docname)
+    buttons = tab.page.locator(".search-button__button").all()
+    # On a narrow screen the sidebar is outside of the window until it is opened.
+    assert sum(button.is_visible() for button in buttons) == 1
+
+
+Colour = tuple[float, ...]
+
+
+def colour(css: str) -> Colour:
+    """Return red, green and blue from 0 to 1, and alpha, of a computed colour."""
+    numbers = [float(number) for number in re.findall(r"[\d.]+(?:e-?\d+)?", css)]
+    scale = 1 if css.startswith("color(srgb") else 255
+    red, green, blue = (number / scale for number in numbers[:3])
+    return red, green, blue, numbers[3] if len(numbers) > 3 else 1.0
+
+
+def over(front: Colour, back: Colour) -> Colour:
+    """Return the opaque colour of `front` painted over the opaque colour `back`."""
+    alpha = front[3]
+    return *(f * alpha + b * (1 - alpha) for f, b in zip(front[:3], back[:3], strict=True)), 1.0
+
+
+def luminance(opaque: Colour) -> float:
+    """Return the relative luminance as WCAG 2 defines it."""
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in opaque[:3]]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def contrast(text: str, backgrounds: list[str]) -> float:
+    """Return the contrast of a text colour on backgrounds, listed from the innermost."""
+    back: Colour = (1.0, 1.0, 1.0, 1.0)
+    for background in reversed(backgrounds):
+        back = over(colour(background), back)
+    light, dark = sorted([luminance(over(colour(text), back)), luminance(back)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("rgb(0, 0, 0)", ["rgb(255, 255, 255)"]) == pytest.approx(21)
+    assert contrast("rgb(119, 119, 119)", ["rgba(0, 0, 0, 0)"]) == pytest.approx(4.48, abs=0.005)
+    assert contrast("color(srgb 0 0 0 / 0.5)", ["rgb(255, 255, 255)"]) == pytest.approx(
+        contrast("rgb(127.5, 127.5, 127.5)", ["rgb(255, 255, 255)"])
+    )
+
+
+TEXTS = """(selector) => [...document.querySelectorAll(selector)]
+    .flatMap((box) => [box, ...box.querySelectorAll("*")])
+    .filter((element) => [...element.childNodes].some(
+        (node) => node.nodeType === Node.TEXT_NODE && node.data.trim()))
+    .filter((element) => !element.matches(".headerlink") && element.checkVisibility())
+    .map((element) => {
+        const backgrounds = [];
+        for (let box = element; box; box = box.parentElement)
+            backgrounds.push(getComputedStyle(box).backgroundColor);
+        const front = getComputedStyle(element).color;
+        return [element.textContent.trim().slice(0, 40), front, backgrounds];
+    })"""
+
+
+def faint_texts(page: Page, selector: str) -> tuple[list[str], int]:
+    """Return the texts with too little contrast, and how many texts there are."""
+    texts = page.evaluate(TEXTS, selector)
+    faint = {
+        f"{text!r}: {contrast(front, backgrounds):.2f}"
+        for text, front, backgrounds in texts
+        if contrast(front, backgrounds) < AA
+    }
+    return sorted(faint), len(texts)
+
+
+@schemes
+def test_text_has_contrast(open_tab: OpenTab, scheme: str) -> None:
+    tab, boxes = open_tab(1280, scheme), 0
+    for docname in DOCNAMES:
+        tab.open(docname)
+        boxes += faint_texts(tab.page, ".outcome")[1]
+        faint, _ = faint_texts(tab.page, ".bd-article, .checked-note, .bd-docs-nav, .page-toc")
+        assert not faint, docname
+    assert boxes
+
+
+def test_error_is_not_painted_as_a_broken_page(open_tab: OpenTab) -> None:
+    """The message has the colour of any text, and words stand above it."""
+    tab = open_tab(1280)
+    tab.open(ERROR_PAGE)
+    box = tab.page.locator(".outcome.error").first
+    expect(box.locator(".outcome-title")).to_be_visible()
+    colours = box.locator("pre, pre span").evaluate_all(
+        "all => all.map((element) => getComputedStyle(element).color)"
+    )
+    assert set(colours) == {
+        tab.page.locator("h1 + p").evaluate("(element) => getComputedStyle(element).color")
+    }
+
+
+@widths
+def test_theme_switch_works_and_persists(open_tab: OpenTab, width: int) -> None:
+    tab = open_tab(width, "light")
+    tab.open("index")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = tab.page.evaluate(background)
+    tab.page.locator(".theme-switch-button:visible").click()
+    tab.page.locator(".theme-change-button[data-mode=dark]:visible").click()
+    for docname in ("index", ERROR_PAGE):
+        expect(tab.page.locator("html")).to_have_attribute("data-theme", "dark")
+        assert tab.page.evaluate(background) != light
+        tab.open(docname)
+    tab.page.locator(".theme-switch-button:visible").click()
+    tab.page.locator(".theme-change-button[data-mode=light]:visible").click()
+    expect(tab.page.locator("html")).to_have_attribute("data-theme", "light")
+    assert tab.page.evaluate(background) == light
+    assert not tab.problems
+
+
+@widths
+def test_search_finds_the_page_of_a_message(open_tab: OpenTab, width: int) -> None:
+    tab = open_tab(width)
+    tab.open("index")
+    tab.page.locator(".search-button__button:visible").click()
+    tab.page.locator("#pst-search-dialog input").fill(MESSAGE)
+    tab.page.keyboard.press("Enter")
+    found = tab.page.locator("#search-results li a").first
+    expect(found).to_contain_text(MESSAGE)
+    found.click()
+    expect(tab.page.locator("h1")).to_contain_text(MESSAGE)
+    assert not tab.problems
+
+
+def test_sidebars_open_on_a_phone(open_tab: OpenTab) -> None:
+    tab = open_tab(360)
+    tab.open(ERROR_PAGE)
+    tab.page.locator(".bd-header-article .secondary-toggle").click()
+    tab.page.locator("dialog[open] .page-toc a").nth(1).click()
+    label = urlsplit(tab.page.url).fragment
+    assert label
+    expect(tab.page.locator(f"#{label}")).to_be_in_viewport()
+    expect(tab.page.locator("dialog[open]")).to_have_count(0)
+    tab.page.locator(".bd-header-article .primary-toggle").click()
+    tab.page.locator("dialog[open] nav .toctree-toggle").first.click()
+    tab.page.locator("dialog[open] nav a", has_text="What is a leaf tensor?").click()
+    expect(tab.page.locator("h1")).to_contain_text("What is a leaf tensor?")
+    tab.page.locator(".right-next").click()
+    expect(tab.page.locator("h1")).not_to_contain_text("What is a leaf tensor?")
+    tab.page.locator(".left-prev").click()
+    expect(tab.page.locator("h1")).to_contain_text("What is a leaf tensor?")
+    assert not tab.problems
+
+
+FOCUS = """() => {
+    const element = document.activeElement;
+    const visible = [element, ...element.children].some((box) => {
+        const style = getComputedStyle(box);
+        const outline = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+        return outline || /[1-9]px/.test(style.boxShadow);
+    });
+    return [element.outerHTML.slice(0, 80), visible, element === document.body];
+}"""
+
+
+@widths
+def test_keyboard_focus_is_visible(open_tab: OpenTab, width: int) -> None:
+    tab = open_tab(width)
+    tab.open(ERROR_PAGE)
+    tab.page.keyboard.press("Tab")
+    skip_link = tab.page.locator("#pst-skip-link a")
+    expect(skip_link).to_be_focused()
+    expect(skip_link).to_be_in_viewport()
+    unseen, stops = [], 0
+    for _ in range(300):
+        element, visible, end = tab.page.evaluate(FOCUS)
+        if end:
+            break
+        stops += 1
+        if not visible:
+            unseen.append(element)
+        tab.page.keyboard.press("Tab")
+    assert not unseen
+    assert stops > len(tab.page.locator("article a[href]:not(.headerlink)").all())
+
+
+def test_skip_link_leads_to_the_text(open_tab: OpenTab) -> None:
+    tab = open_tab(1280)
+    tab.open(ERROR_PAGE)
+    tab.page.keyboard.press("Tab")
+    tab.page.keyboard.press("Enter")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.closest('main') !== null")
+
+
+@widths
+def test_text_is_readable_without_scripts(open_tab: OpenTab, width: int) -> None:
+    tab, scripted = open_tab(width, scripts=False), open_tab(width)
+    for docname in DOCNAMES:
+        tab.open(docname)
+        scripted.open(docname)
+        article = tab.page.locator("article").inner_text()
+        assert article.split() == scripted.page.locator("article").inner_text().split()
+        faint, count = faint_texts(tab.page, "article")
+        assert count and not faint, docname
+        assert not tab.page.evaluate(TOO_WIDE), docname
+    # Chromium gives up the scripts that it has begun to load ahead.
+    assert not [problem for problem in tab.problems if "/_static/scripts/" not in problem]
