@@ -78,12 +78,15 @@ class Result:
         return self.stdout + self.stderr
 
 
-def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Result:
+def run(
+    *command: str | Path, cwd: Path, env: dict[str, str] | None = None, stdin: str | None = None
+) -> Result:
     """Run a command to its end."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
         env={**os.environ, **(env or {})},
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,

@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("pages", nargs="*", type=Path, help="files; all pages if none is named")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="pages run at a time")
     parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell may take")
-    args = parser.parse_args(argv)
+    args = parser.parse_intermixed_args(argv)  # options before pages, or after
     began = time.monotonic()
     paths = args.pages or sorted(path for path in SOURCE.rglob("*.md") if "_ext" not in path.parts)
     for path in paths:

@@ -1,0 +1,861 @@
+"""Changes to PyTorch, and the pages that must notice them.
+
+A sabotage is a way in which another PyTorch could behave. Where the behaviour is written in Python,
+its source is edited; where it is written in C++, Python is put in front of it at the end of
+``torch/__init__.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from overlay import Edit
+
+OPTIMIZER = "torch/optim/optimizer.py"
+SGD = "torch/optim/sgd.py"
+GRAD_MODE = "torch/autograd/grad_mode.py"
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """A change to PyTorch.
+
+    Attributes:
+        name: what is different, in a few words.
+        edits: the change.
+        proof: code that prints something else when PyTorch is changed.
+        notices: the pages that must fail, each with a text that its failures must show.
+    """
+
+    name: str
+    edits: tuple[Edit, ...]
+    proof: str
+    notices: dict[str, str]
+
+
+def appended(code: str) -> tuple[Edit, ...]:
+    """Put code at the end of ``torch/__init__.py``."""
+    return (Edit("torch/__init__.py", None, f"import torch\n{code}"),)
+
+
+def in_place(code: str) -> tuple[Edit, ...]:
+    """Put `change`, a function defined by `code`, in front of in-place operations.
+
+    It is called with the original operation, the tensor, and the operation's arguments.
+    """
+    return appended(f"""
+LEAF_ERROR = "a leaf Variable that requires grad is being used in an in-place operation."
+
+def is_refused(tensor):
+    return torch.is_grad_enabled() and tensor.requires_grad and tensor.is_leaf
+
+{code}
+
+def put_in_front_of(name):
+    original = getattr(torch.Tensor, name)
+
+    def operation(self, *args, **kwargs):
+        return change(original, self, *args, **kwargs)
+
+    setattr(torch.Tensor, name, operation)
+
+for name in ("add_", "sub_", "mul_", "__iadd__", "__isub__", "__setitem__"):
+    put_in_front_of(name)
+""")
+
+
+def attribute(name: str, getter: str) -> tuple[Edit, ...]:
+    """Replace what reading an attribute of a tensor gives; `read` gives the original value."""
+    return appended(f"""
+import warnings
+
+def replace_attribute():
+    original = getattr(torch.Tensor, {name!r})
+    read = original.__get__
+
+    def get(self):
+{getter}
+
+    setattr(torch.Tensor, {name!r}, property(get, original.__set__, original.__delete__))
+
+replace_attribute()
+""")
+
+
+WRITE_TO_LEAF = """
+x = torch.tensor([2.0, 10.0], requires_grad=True)
+x.add_(1.0)
+print(x)
+"""
+
+READ_GRAD_OF_NON_LEAF = """
+import warnings
+w = torch.ones(2, requires_grad=True) * 2
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    w.grad
+print([str(warning.message) for warning in caught])
+"""
+
+DECORATED = """
+from torch.optim.optimizer import _use_grad_for_differentiable
+
+class Probe:
+    def __init__(self, differentiable):
+        self.defaults = {"differentiable": differentiable}
+        self.param_groups = [{"differentiable": False}]
+
+    @_use_grad_for_differentiable
+    def step(self, body):
+        return body()
+
+"""
+
+SGD_STEP = """
+x = torch.ones(2, requires_grad=True)
+x.grad = torch.ones(2)
+opt = torch.optim.SGD([x], lr=1.0, momentum=0.5)
+opt.step()
+"""
+
+CALLS_IN_STEP = f"""
+import sys
+{SGD_STEP}
+sys.setprofile(lambda frame, event, _: event == "call" and print(frame.f_code.co_qualname))
+opt.step()
+sys.setprofile(None)
+"""
+
+LEAF_ERROR = (
+    Sabotage(
+        "the leaf error is gone",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if is_refused(self):
+        with torch.no_grad():
+            return original(self, *args, **kwargs)
+    return original(self, *args, **kwargs)
+"""),
+        WRITE_TO_LEAF,
+        {
+            "index": "the cell has the tag raises-exception but raises nothing",
+            "how-this-site-is-checked": "got no error",
+        },
+    ),
+    Sabotage(
+        "the leaf error has other words",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if is_refused(self):
+        raise RuntimeError(LEAF_ERROR.replace("Variable", "Tensor"))
+    return original(self, *args, **kwargs)
+"""),
+        WRITE_TO_LEAF,
+        {"errors/leaf-in-place": "+a leaf Tensor that requires grad"},
+    ),
+    Sabotage(
+        "the leaf error is a ValueError",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if is_refused(self):
+        raise ValueError(LEAF_ERROR)
+    return original(self, *args, **kwargs)
+"""),
+        WRITE_TO_LEAF,
+        {"optimizer-step/why-step-may-write": 'got ValueError "a leaf Variable'},
+    ),
+    Sabotage(
+        "the leaf error is a subclass of RuntimeError",
+        in_place("""
+class LeafError(RuntimeError):
+    pass
+
+def change(original, self, *args, **kwargs):
+    if is_refused(self):
+        raise LeafError(LEAF_ERROR)
+    return original(self, *args, **kwargs)
+"""),
+        WRITE_TO_LEAF,
+        {"leaves/in-place-on-a-leaf": 'got torch.LeafError "a leaf Variable'},
+    ),
+    Sabotage(
+        "the leaf error comes after the write",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if is_refused(self):
+        with torch.no_grad():
+            original(self, *args, **kwargs)
+    return original(self, *args, **kwargs)
+"""),
+        """
+x = torch.tensor([2.0, 10.0], requires_grad=True)
+try:
+    x.add_(1.0)
+except RuntimeError:
+    print(x)
+""",
+        {"errors/leaf-in-place": "-[2.0, 10.0]"},
+    ),
+    Sabotage(
+        "the results of operations are refused too",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if torch.is_grad_enabled() and self.requires_grad:
+        raise RuntimeError(LEAF_ERROR)
+    return original(self, *args, **kwargs)
+"""),
+        "print(torch.ones(2, requires_grad=True).clone().mul_(3.0))",
+        {"leaves/in-place-on-a-leaf": "RuntimeError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "leaves that do not require grad are refused too",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if torch.is_grad_enabled() and self.is_leaf:
+        raise RuntimeError(LEAF_ERROR)
+    return original(self, *args, **kwargs)
+"""),
+        "print(torch.ones(2).add_(1.0))",
+        {"leaves/what-is-a-leaf": "RuntimeError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "a view of a leaf may be written to",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    with torch.set_grad_enabled(torch.is_grad_enabled() and original.__name__ != "__setitem__"):
+        return original(self, *args, **kwargs)
+"""),
+        """
+x = torch.ones(2, requires_grad=True)
+x[0] = 5.0
+print(x)
+""",
+        {"leaves/in-place-on-a-leaf": "a view of a leaf Variable that requires grad"},
+    ),
+    Sabotage(
+        "an in-place module makes a copy",
+        (
+            Edit(
+                "torch/nn/functional.py",
+                "result = torch.relu_(input)",
+                "result = torch.relu(input)",
+            ),
+        ),
+        "print(torch.nn.ReLU(inplace=True)(torch.ones(2, requires_grad=True)))",
+        {"errors/leaf-in-place": "-a leaf Variable that requires grad"},
+    ),
+    Sabotage(
+        "an initialiser does not turn grad mode off",
+        (
+            Edit(
+                "torch/nn/init.py",
+                "    with torch.no_grad():\n        return tensor.zero_()\n",
+                "    return tensor.zero_()\n",
+            ),
+        ),
+        "print(torch.nn.init.zeros_(torch.ones(2, requires_grad=True)))",
+        {"errors/leaf-in-place": "RuntimeError raised in a cell without the tag"},
+    ),
+)
+
+LEAVES = (
+    Sabotage(
+        "is_leaf is False for what does not require grad",
+        attribute("is_leaf", "        return self.requires_grad and read(self)"),
+        "print(torch.ones(2).is_leaf)",
+        {"leaves/what-is-a-leaf": "-torch.ones(2)                True     False"},
+    ),
+    Sabotage(
+        "requires_grad_ makes a result a leaf",
+        appended("""
+requires_grad_ = torch.Tensor.requires_grad_
+torch.Tensor.requires_grad_ = lambda self: requires_grad_(self.detach_())
+"""),
+        "print((torch.ones(2, requires_grad=True) * 0.5).requires_grad_().is_leaf)",
+        {"leaves/what-is-a-leaf": "+True True"},
+    ),
+    Sabotage(
+        "to always makes a copy",
+        appended("""
+to = torch.Tensor.to
+torch.Tensor.to = lambda self, *args, **kwargs: to(self, *args, **{**kwargs, "copy": True})
+"""),
+        "print(torch.ones(2, requires_grad=True).to(torch.float32).is_leaf)",
+        {"leaves/what-is-a-leaf": "+same tensor: False"},
+    ),
+    Sabotage(
+        "an optimizer takes non-leaves",
+        (
+            Edit(
+                OPTIMIZER,
+                """raise ValueError("can't optimize a non-leaf Tensor")""",
+                "pass",
+            ),
+        ),
+        "print(len(torch.optim.SGD([torch.ones(2, requires_grad=True) * 2]).param_groups))",
+        {"leaves/what-is-a-leaf": """expected ValueError "can't optimize"""},
+    ),
+    Sabotage(
+        "reading .grad of a non-leaf does not warn",
+        attribute(
+            "grad",
+            """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read(self)
+""",
+        ),
+        READ_GRAD_OF_NON_LEAF,
+        {"leaves/what-is-a-leaf": "expected UserWarning"},
+    ),
+    Sabotage(
+        "the warning about .grad of a non-leaf has other words",
+        attribute(
+            "grad",
+            """
+        with warnings.catch_warnings(record=True) as caught:
+            value = read(self)
+        for warning in caught:
+            warnings.warn(str(warning.message).replace("won't be", "is not"), stacklevel=2)
+        return value
+""",
+        ),
+        READ_GRAD_OF_NON_LEAF,
+        {"leaves/in-place-on-a-leaf": "expected another UserWarning"},
+    ),
+    Sabotage(
+        "the warning about .grad of a non-leaf comes twice",
+        attribute(
+            "grad",
+            """
+        with warnings.catch_warnings(record=True) as caught:
+            value = read(self)
+        for warning in caught:
+            warnings.warn(str(warning.message), stacklevel=2)
+            warnings.warn(str(warning.message), stacklevel=1)
+        return value
+""",
+        ),
+        READ_GRAD_OF_NON_LEAF,
+        {"leaves/in-place-on-a-leaf": "undeclared UserWarning"},
+    ),
+    Sabotage(
+        "printing does not show requires_grad",
+        (Edit("torch/_tensor_str.py", 'suffixes.append("requires_grad=True")', "pass"),),
+        "print(torch.ones(2, requires_grad=True))",
+        {"index": "+tensor([1., 5.]) True"},
+    ),
+    Sabotage(
+        "tensors are printed with three digits",
+        (Edit("torch/_tensor_str.py", "    precision: int = 4\n", "    precision: int = 3\n"),),
+        "print(torch.tensor([0.25]))",
+        {"errors/leaf-in-place": "+tensor([0.500, 2.500], requires_grad=True) True"},
+    ),
+    Sabotage(
+        "PyTorch has another version",
+        (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
+        "print(torch.__version__)",
+        {"how-this-site-is-checked": "+9."},
+    ),
+)
+
+GRAD_MODES = (
+    Sabotage(
+        "no_grad does nothing",
+        (
+            Edit(
+                GRAD_MODE,
+                "self.prev = torch.is_grad_enabled()\n        torch.set_grad_enabled(False)",
+                "self.prev = torch.is_grad_enabled()",
+            ),
+        ),
+        "with torch.no_grad():\n    print(torch.is_grad_enabled())",
+        {
+            "leaves/in-place-on-a-leaf": "RuntimeError raised in a cell without the tag",
+            "how-this-site-is-checked": "-+tensor([2., 2.], requires_grad=True)",
+        },
+    ),
+    Sabotage(
+        "no_grad does not restore the mode",
+        (Edit(GRAD_MODE, "        torch.set_grad_enabled(self.prev)", "        pass"),),
+        "with torch.no_grad():\n    pass\nprint(torch.is_grad_enabled())",
+        {"grad-mode/no-grad": "-True\n+False"},
+    ),
+    Sabotage(
+        "no_grad does nothing as a decorator",
+        (
+            Edit(
+                "torch/utils/_contextlib.py",
+                "        with ctx_factory():\n            return func(*args, **kwargs)\n",
+                "        return func(*args, **kwargs)\n",
+            ),
+        ),
+        "print(torch.no_grad()(torch.is_grad_enabled)())",
+        {"optimizer-step/why-step-may-write": "RuntimeError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "enable_grad does nothing",
+        (Edit(GRAD_MODE, "torch._C._set_grad_enabled(True)", "pass"),),
+        "with torch.no_grad(), torch.enable_grad():\n    print(torch.is_grad_enabled())",
+        {"grad-mode/no-grad": "got no error"},
+    ),
+    Sabotage(
+        "a view made under no_grad does not require grad",
+        appended("""
+getitem = torch.Tensor.__getitem__
+
+def detached_without_grad(self, index):
+    item = getitem(self, index)
+    return item if torch.is_grad_enabled() else item.detach()
+
+torch.Tensor.__getitem__ = detached_without_grad
+"""),
+        """
+x = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    print(x[0].requires_grad)
+""",
+        {"grad-mode/no-grad": "-None True"},
+    ),
+    Sabotage(
+        "no_grad holds for tensors made with requires_grad",
+        appended("""
+original_ones = torch.ones
+
+def ones(*args, requires_grad=False, **kwargs):
+    requires_grad = requires_grad and torch.is_grad_enabled()
+    return original_ones(*args, requires_grad=requires_grad, **kwargs)
+
+torch.ones = ones
+"""),
+        "with torch.no_grad():\n    print(torch.ones(2, requires_grad=True).requires_grad)",
+        {"grad-mode/no-grad": "+None False"},
+    ),
+    Sabotage(
+        "the version counter misses edits under no_grad",
+        in_place("""
+def change(original, self, *args, **kwargs):
+    if torch.is_grad_enabled():
+        return original(self, *args, **kwargs)
+    with torch.autograd._unsafe_preserve_version_counter(self):
+        return original(self, *args, **kwargs)
+"""),
+        """
+x = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    x.add_(1.0)
+print(x._version)
+""",
+        {"grad-mode/no-grad": "-1\n+0"},
+    ),
+    Sabotage(
+        "the version counter sees edits of .data",
+        attribute("data", "        return self.detach()"),
+        """
+x = torch.ones(2, requires_grad=True)
+x.data.add_(1.0)
+print(x._version)
+""",
+        {"errors/leaf-in-place": "has been modified by an inplace operation"},
+    ),
+)
+
+SET_MODE = 'torch.set_grad_enabled(self.defaults["differentiable"])'
+RESTORE = """\
+        finally:
+            torch._dynamo.graph_break()
+            torch.set_grad_enabled(prev_grad)
+        return ret
+"""
+
+# The page about the decorator prints its source. Each of these is noticed by more than that cell.
+DECORATOR = (
+    Sabotage(
+        "the decorator does not restore the mode",
+        (Edit(OPTIMIZER, RESTORE, RESTORE.replace("torch.set_grad_enabled(prev_grad)", "pass")),),
+        DECORATED + "Probe(False).step(dict)\nprint(torch.is_grad_enabled())",
+        {"optimizer-step/the-decorator": "+False           True    False   False"},
+    ),
+    Sabotage(
+        "the decorator does not restore the mode when the step raises",
+        (
+            Edit(
+                OPTIMIZER,
+                RESTORE,
+                """\
+        finally:
+            torch._dynamo.graph_break()
+        torch.set_grad_enabled(prev_grad)
+        return ret
+""",
+            ),
+        ),
+        DECORATED
+        + """
+try:
+    Probe(False).step(lambda: 1 / 0)
+except ZeroDivisionError:
+    print(torch.is_grad_enabled())
+""",
+        {"optimizer-step/the-decorator": " the step failed\n-True\n+False"},
+    ),
+    Sabotage(
+        "the decorator always turns grad mode on",
+        (Edit(OPTIMIZER, SET_MODE, "torch.set_grad_enabled(True)"),),
+        DECORATED + "print(Probe(False).step(torch.is_grad_enabled))",
+        {
+            "index": "RuntimeError raised in a cell without the tag",
+            "leaves/what-is-a-leaf": "RuntimeError raised in a cell without the tag",
+        },
+    ),
+    Sabotage(
+        "the decorator always turns grad mode off",
+        (Edit(OPTIMIZER, SET_MODE, "torch.set_grad_enabled(False)"),),
+        DECORATED + "print(Probe(True).step(torch.is_grad_enabled))",
+        {"optimizer-step/every-optimizer": "+SGD         accepted"},
+    ),
+    Sabotage(
+        "the decorator reads the group",
+        (Edit(OPTIMIZER, SET_MODE, SET_MODE.replace("defaults", "param_groups[0]")),),
+        DECORATED + "print(Probe(True).step(torch.is_grad_enabled))",
+        {"optimizer-step/flipping-differentiable": " accepted: [1.0, 5.0]\n+a leaf Variable"},
+    ),
+    Sabotage(
+        "the decorator reads defaults once",
+        (
+            Edit(
+                OPTIMIZER,
+                SET_MODE,
+                "mode = self.defaults['differentiable']\n"
+                "            torch.set_grad_enabled(self.__dict__.setdefault('_mode', mode))",
+            ),
+        ),
+        DECORATED
+        + """
+probe = Probe(False)
+probe.step(dict)
+probe.defaults["differentiable"] = True
+print(probe.step(torch.is_grad_enabled))
+""",
+        {"optimizer-step/why-step-may-write": "got no error"},
+    ),
+    Sabotage(
+        "the decorator does not break graphs",
+        (
+            Edit(
+                OPTIMIZER, f"{SET_MODE}\n            torch._dynamo.graph_break()\n", SET_MODE + "\n"
+            ),
+            Edit(OPTIMIZER, RESTORE, RESTORE.replace("torch._dynamo.graph_break()", "pass")),
+        ),
+        DECORATED
+        + """
+def train(x, probe):
+    return probe.step(lambda: x + 1)
+
+try:
+    torch.compile(train, backend="eager", fullgraph=True)(torch.ones(2), Probe(False))
+    print("one graph")
+except torch._dynamo.exc.Unsupported:
+    print("more than one graph")
+""",
+        {"optimizer-step/the-decorator": "-  grad mode False  ['mul_']"},
+    ),
+    Sabotage(
+        "the decorator does not keep the name of step",
+        (Edit(OPTIMIZER, "    functools.update_wrapper(_use_grad, func)\n", ""),),
+        DECORATED + "print(Probe.step.__name__)",
+        {"optimizer-step/the-decorator": "-step | Run the body."},
+    ),
+    Sabotage(
+        "the compiler has other words for a graph break",
+        (
+            Edit(
+                "torch/_dynamo/variables/functions.py",
+                'gb_type="Call to `torch._dynamo.graph_break()`"',
+                'gb_type="Found `torch._dynamo.graph_break()`"',
+            ),
+        ),
+        """
+try:
+    torch.compile(lambda: torch._dynamo.graph_break(), backend="eager", fullgraph=True)()
+except torch._dynamo.exc.Unsupported as error:
+    print(str(error).splitlines()[0])
+""",
+        {"optimizer-step/the-decorator": "+Found `torch._dynamo.graph_break()`"},
+    ),
+)
+
+OPTIMIZERS = (
+    Sabotage(
+        "an optimizer gains differentiable",
+        (
+            Edit(
+                "torch/optim/_muon.py",
+                '"adjust_lr_fn": adjust_lr_fn,\n        }',
+                '"adjust_lr_fn": adjust_lr_fn, "differentiable": False}',
+            ),
+        ),
+        "print('differentiable' in torch.optim.Muon([torch.ones(1, 1)]).defaults)",
+        {"optimizer-step/every-optimizer": "+Muon        True   @torch.no_grad()"},
+    ),
+    Sabotage(
+        "an optimizer loses differentiable",
+        (Edit("torch/optim/rprop.py", '            "differentiable": differentiable,\n', ""),),
+        "print('differentiable' in torch.optim.Rprop([torch.ones(1, 1)]).defaults)",
+        {"optimizer-step/every-optimizer": "+Rprop       False  @_use_grad_for_differentiable"},
+    ),
+    Sabotage(
+        "there is one optimizer more",
+        (
+            Edit(
+                "torch/optim/__init__.py",
+                None,
+                "class Lion(SGD):\n    pass\n\n\n__all__.append('Lion')\n",
+            ),
+        ),
+        "print(len(torch.optim.__all__))",
+        {"optimizer-step/every-optimizer": "+Lion "},
+    ),
+    Sabotage(
+        "there is one optimizer less",
+        (
+            Edit("torch/optim/__init__.py", '    "SparseAdam",\n', ""),
+            Edit(
+                "torch/optim/__init__.py",
+                "from torch.optim.sparse_adam import SparseAdam as SparseAdam\n",
+                "",
+            ),
+            Edit(
+                "torch/optim/__init__.py",
+                "del sparse_adam  # type: ignore[name-defined] # noqa: F821\n",
+                "",
+            ),
+        ),
+        "print(hasattr(torch.optim, 'SparseAdam'))",
+        {"optimizer-step/every-optimizer": "-SparseAdam  False  @torch.no_grad()"},
+    ),
+    Sabotage(
+        "an optimizer is decorated with no_grad",
+        (Edit(SGD, "    @_use_grad_for_differentiable\n", "    @torch.no_grad()\n"),),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.SGD([p], differentiable=True).step()
+print(p.is_leaf)
+""",
+        {
+            "optimizer-step/every-optimizer": "+SGD         True   @torch.no_grad()",
+            "optimizer-step/flipping-differentiable": "+accepted: ",
+        },
+    ),
+    Sabotage(
+        "loading a state does not add differentiable to defaults",
+        (Edit(OPTIMIZER, '        self.defaults.setdefault("differentiable", False)\n', ""),),
+        """
+opt = torch.optim.LBFGS([torch.ones(1)])
+opt.load_state_dict(opt.state_dict())
+print("differentiable" in opt.defaults)
+""",
+        {"optimizer-step/every-optimizer": " False\n-True\n+False"},
+    ),
+    Sabotage(
+        "step is not hooked",
+        (
+            Edit(
+                OPTIMIZER,
+                "            self.__class__.step = self.profile_hook_step(self.__class__.step)",
+                "            pass",
+            ),
+        ),
+        CALLS_IN_STEP,
+        {"optimizer-step/why-step-may-write": "-True Optimizer.profile_hook_step"},
+    ),
+    Sabotage(
+        "the implementation has another name",
+        (
+            Edit(SGD, "def _single_tensor_sgd(", "def _for_loop_sgd("),
+            Edit(SGD, "func = _single_tensor_sgd\n", "func = _for_loop_sgd\n"),
+        ),
+        CALLS_IN_STEP,
+        {"optimizer-step/why-step-may-write": "+False _for_loop_sgd"},
+    ),
+    Sabotage(
+        "step calls the implementation itself",
+        (
+            Edit(
+                SGD,
+                "            sgd(\n                params",
+                "            _single_tensor_sgd(\n                params",
+            ),
+            Edit(
+                SGD,
+                '                foreach=group["foreach"],\n',
+                "",
+            ),
+            Edit(
+                SGD,
+                '                fused=group["fused"],\n',
+                "",
+            ),
+        ),
+        CALLS_IN_STEP,
+        {"optimizer-step/why-step-may-write": "-False sgd"},
+    ),
+    Sabotage(
+        "foreach is the default on CPU",
+        (
+            Edit(
+                "torch/utils/_foreach_utils.py",
+                'return ["cuda", "xpu", "mtia", ',
+                'return ["cpu", "cuda", "xpu", "mtia", ',
+            ),
+        ),
+        CALLS_IN_STEP,
+        {"optimizer-step/why-step-may-write": '"add_ on x itself: True …", got no output'},
+    ),
+    Sabotage(
+        "the fused implementation refuses leaves",
+        (
+            Edit(
+                SGD,
+                "    no_momentum_buffer = momentum == 0\n",
+                "    if torch.is_grad_enabled() and any(p.is_leaf for p in params):\n"
+                "        raise RuntimeError('a leaf Variable that requires grad')\n"
+                "    no_momentum_buffer = momentum == 0\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+opt = torch.optim.SGD([p], fused=True)
+opt.defaults["differentiable"] = True
+opt.step()
+print(p.is_leaf)
+""",
+        {"optimizer-step/why-step-may-write": "-{'fused': True} accepted: [1.0, 5.0] version 0"},
+    ),
+    Sabotage(
+        "a refused step leaves no trace",
+        (
+            Edit(
+                SGD,
+                "        if momentum != 0:\n            buf = momentum_buffer_list[i]\n",
+                "        param.add_(0.0)\n"
+                "        if momentum != 0:\n            buf = momentum_buffer_list[i]\n",
+            ),
+        ),
+        SGD_STEP
+        + """
+opt.defaults["differentiable"] = True
+try:
+    opt.step()
+except RuntimeError:
+    print(opt.state[x]["momentum_buffer"])
+""",
+        {"optimizer-step/flipping-differentiable": "+[1.0, 5.0] [4.0, 20.0]"},
+    ),
+    Sabotage(
+        "a differentiable Adagrad edits what autograd saved",
+        (
+            Edit(
+                "torch/optim/adagrad.py",
+                "if differentiable:\n                std = ",
+                "if False:\n                std = ",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True).clone()
+p.grad = torch.ones(1, requires_grad=True) * 2
+torch.optim.Adagrad([p], differentiable=True).step()
+p.sum().backward()
+print(p.is_leaf)
+""",
+        {"optimizer-step/flipping-differentiable": "-  construct  tensor([-0.2500])"},
+    ),
+    Sabotage(
+        "the choice of Adagrad's implementation is not told of differentiable",
+        (
+            Edit(
+                "torch/optim/adagrad.py",
+                "            params, differentiable, use_fused=False\n",
+                "            params, False, use_fused=False\n",
+            ),
+        ),
+        """
+import torch.optim.adagrad as adagrad
+adagrad._default_to_fused_or_foreach = lambda _, differentiable, **__: print(differentiable)
+p = torch.ones(1, requires_grad=True).clone()
+p.grad = torch.ones(1)
+try:
+    torch.optim.Adagrad([p], differentiable=True).step()
+except TypeError:
+    pass
+""",
+        {"optimizer-step/flipping-differentiable": "-  differentiable = True"},
+    ),
+    Sabotage(
+        "retain_grad does nothing",
+        appended("torch.Tensor.retain_grad = lambda self: None\n"),
+        """
+w = torch.ones(1, requires_grad=True).clone()
+w.retain_grad()
+print(w.retains_grad)
+""",
+        {"optimizer-step/the-decorator": "ValueError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "defaults are saved and restored",
+        (
+            Edit(
+                OPTIMIZER,
+                '            "state": packed_state,\n',
+                '            "state": packed_state,\n            "defaults": self.defaults,\n',
+            ),
+            Edit(
+                OPTIMIZER,
+                '        self.__setstate__({"state": state, "param_groups": param_groups})\n',
+                '        self.__setstate__({"state": state, "param_groups": param_groups})\n'
+                '        self.defaults.update(state_dict["defaults"])\n',
+            ),
+        ),
+        "print(list(torch.optim.SGD([torch.ones(1)]).state_dict()))",
+        {"optimizer-step/flipping-differentiable": "+construct True True"},
+    ),
+    Sabotage(
+        "loading a state keeps the groups' options",
+        (
+            Edit(
+                OPTIMIZER,
+                "            return new_group\n",
+                "            return {**new_group, **group}\n",
+            ),
+        ),
+        """
+old = torch.optim.SGD([torch.ones(1)], lr=0.5)
+new = torch.optim.SGD([torch.ones(1)], lr=0.25)
+new.load_state_dict(old.state_dict())
+print(new.param_groups[0]["lr"])
+""",
+        {"optimizer-step/flipping-differentiable": "+construct False False"},
+    ),
+    Sabotage(
+        "a later group takes its options from the first group",
+        (
+            Edit(
+                OPTIMIZER,
+                "                param_group.setdefault(name, default)\n",
+                "                first = self.param_groups[0] if self.param_groups else {}\n"
+                "                param_group.setdefault(name, first.get(name, default))\n",
+            ),
+        ),
+        """
+opt = torch.optim.SGD([torch.ones(1)])
+opt.defaults["momentum"] = 0.5
+opt.add_param_group({"params": [torch.ones(2)]})
+print(opt.param_groups[1]["momentum"])
+""",
+        {"optimizer-step/flipping-differentiable": "+[False, False]"},
+    ),
+)
+
+SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *DECORATOR, *OPTIMIZERS)
