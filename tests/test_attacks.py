@@ -1,0 +1,34 @@
+"""Attempts to get a wrong page past the build, each of which did once."""
+
+from __future__ import annotations
+
+import os
+
+from conftest import Project, Result, cell, expect, page
+
+ONE = cell("print(1)", expect("1"))
+
+
+def write_pages(project: Project, bodies: dict[str, str]) -> None:
+    """Write a page for each body."""
+    for name, body in bodies.items():
+        project.write(f"{name}.md", page(body, title=f"Page {name}"))
+
+
+def failed(result: Result, *starts: str) -> None:
+    """Assert that a build failed with one line for each of `starts`, and without a traceback."""
+    assert result.status == 1, result.output
+    assert "Traceback" not in result.output
+    lines = result.output.splitlines()
+    for start in starts:
+        assert any(line.startswith(start) for line in lines), f"{start}\n{result.output}"
+
+
+def test_second_build_does_not_forget_warnings(project: Project) -> None:
+    write_pages(project, {"warns": ONE + "[a link](nowhere.md)\n\n(warns-a)=\n## A\n\n#### Skip\n"})
+    for _ in range(2):
+        result = project.build()
+        assert result.status == 1
+        assert "myst.xref_missing" in result.output
+        assert "myst.header" in result.output
+    assert not project.site.exists()
