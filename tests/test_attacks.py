@@ -32,3 +32,24 @@ def test_second_build_does_not_forget_warnings(project: Project) -> None:
         assert "myst.xref_missing" in result.output
         assert "myst.header" in result.output
     assert not project.site.exists()
+
+
+def test_html_of_a_removed_page_goes(project: Project) -> None:
+    write_pages(project, {"stays": ONE, "goes": ONE})
+    assert project.build().status == 0
+    (project.root / "docs" / "goes.md").unlink()
+    manifest = project.root / "docs" / "permalinks.txt"
+    manifest.write_text(manifest.read_text("utf-8").replace("goes\n", ""), "utf-8")
+    assert project.build(target="check").status == 0  # this build sees the removal first
+    assert project.build().status == 0
+    assert (project.site / "stays.html").exists()
+    assert not (project.site / "goes.html").exists()
+
+
+def test_site_is_not_published_in_part(project: Project) -> None:
+    write_pages(project, {"a": ONE, "b": ONE})
+    assert project.build().status == 0
+    write_pages(project, {"b": cell("print(2)", expect("2"))})
+    failed(project.build("docs/a.md"), "b was not written")
+    assert project.build().status == 0
+    assert ">2\n" in (project.site / "b.html").read_text("utf-8")
