@@ -1,4 +1,4 @@
-"""``python docs/_ext/checked_cells check PAGE``: run by path, needing nothing in the environment."""
+"""``python docs/_ext/checked_cells check PAGE``: run by path, needing no environment."""
 
 import sys
 from pathlib import Path
