@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from conftest import Project, Result, cell, expect, page
 
 ONE = cell("print(1)", expect("1"))
@@ -53,3 +51,29 @@ def test_site_is_not_published_in_part(project: Project) -> None:
     failed(project.build("docs/a.md"), "b was not written")
     assert project.build().status == 0
     assert ">2\n" in (project.site / "b.html").read_text("utf-8")
+
+
+def test_kernel_lets_nothing_change_or_vanish_after_it_was_compared(project: Project) -> None:
+    hidden = "metadata={'scrapbook': {'mime_prefix': 'application/papermill.record/', 'name': 'x'}}"
+    write_pages(
+        project,
+        {
+            "clears": cell("import IPython\nprint(1)\nIPython.display.clear_output()"),
+            "from-c": cell("import ctypes\n_ = ctypes.CDLL(None).puts(b'from C')"),
+            "good-loop": cell(
+                "import asyncio\n\nasync def main():\n    print('in')\n\nasyncio.run(main())",
+                expect("in"),
+            ),
+            "good-metadata": cell(f"display('there', {hidden})", expect("'there'")),
+            "updates": cell("handle = display('a', display_id='x')", expect("'a'"))
+            + cell("handle.update('b')"),
+        },
+    )
+    result = project.build()
+    failed(
+        result,
+        "docs/clears.md:13: the cell clears its output",
+        "docs/from-c.md:13: undeclared output",
+        "docs/updates.md:20: the cell updates a display",
+    )
+    assert "good-" not in result.output
