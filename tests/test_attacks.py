@@ -77,3 +77,26 @@ def test_kernel_lets_nothing_change_or_vanish_after_it_was_compared(project: Pro
         "docs/updates.md:20: the cell updates a display",
     )
     assert "good-" not in result.output
+
+
+def test_sources_that_were_misread(project: Project) -> None:
+    write_pages(
+        project,
+        {
+            "bare": "```{code-cell}\nprint(1)\n```\n",
+            "empty-lines": "```{code-cell} python\n\n\nx = 1\ny = = 2\n\n```\n",
+            "title-html": ONE + "```{admonition} <code>x = 1</code>\nText.\n```\n",
+            "title-role": ONE + "~~~{admonition} {code}`import torch`\nText.\n~~~\n",
+        },
+    )
+    project.write("nothing.md", "")
+    project.write("null.md", "---\n---\n")
+    failed(
+        project.build(),
+        "docs/bare.md:13: a cell begins with",
+        "docs/empty-lines.md:17: syntax error",
+        "docs/nothing.md:1: the page is empty",
+        "docs/null.md:1: front matter must be a mapping",
+        "docs/title-html.md:20: raw HTML",
+        "docs/title-role.md:20: role {code}",
+    )

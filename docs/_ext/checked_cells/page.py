@@ -142,6 +142,9 @@ def read_text(text: str, shown_path: str, docname: str) -> Page:
         page.runnable = False
         return page
     page.tokens = parse(text)
+    if not page.tokens:
+        page.fail(1, "the page is empty")
+        page.runnable = False
     _collect_cells(page)
     return page
 

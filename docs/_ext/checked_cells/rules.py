@@ -56,14 +56,16 @@ def _check_front_matter(page: Page) -> None:
     matter: object = {}
     if first.type == "front_matter":
         try:
-            matter = yaml.safe_load(first.content) or {}
+            matter = yaml.safe_load(first.content)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 2 if mark else 1
             page.fail(line, f"front matter: {getattr(error, 'problem', None) or 'not YAML'}")
+            page.runnable = False
             return
     if not isinstance(matter, dict):
         page.fail(1, "front matter must be a mapping")
+        page.runnable = False
         return
     for key in matter:
         if key not in FRONT_MATTER:
@@ -138,6 +140,7 @@ def _check_fence(page: Page, token: Token, line: int, inside: str) -> None:
             else (f"a cell begins with ```{CELL}")
         )
         page.fail(line, message)
+        page.runnable = page.runnable and bool(nested)  # MyST-NB takes it for a cell, we do not
     elif is_expectation(token) and not inside:
         _check_kind(page, EXPECT.fullmatch(token.info)["kind"] or "", line)
     elif "expect" in name.lower():
@@ -169,11 +172,12 @@ def _closed(page: Page, token: Token) -> bool:
 
 
 def _check_directive(page: Page, token: Token, line: int, info: str) -> None:
-    match = re.match(r"\{([^}]*)\}", info)
-    name = match[1] if match else info
+    match = re.fullmatch(r"\{([^}]*)\}(.*)", info)
+    name, title = match.groups() if match else (info, "")
     if name not in DIRECTIVES:
         page.fail(line, f"directive {{{name}}} is not among those allowed: {', '.join(DIRECTIVES)}")
     elif name != "toctree":
+        _check_blocks(page, parse(title), line - 1, name)
         _check_blocks(page, parse(token.content), line, name)
 
 
@@ -193,7 +197,7 @@ def _check_options(page: Page, cell: Cell) -> None:
 
 def _check_code(page: Page, cell: Cell) -> None:
     """Refuse what is not plain Python: magics, shell escapes, syntax errors, IPython's tools."""
-    start = cell.last - cell.source.count("\n")
+    start = cell.last - cell.source.count("\n") - 1
     try:
         # As a file would be compiled: `await` or `return` outside a function are errors too.
         compile(cell.source, page.path, "exec", dont_inherit=True)
