@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from checked_cells.form import check_form
@@ -39,24 +40,52 @@ def load_page(path: Path, source: Path) -> Page:
         path: of the page.
         source: the directory of the pages.
     """
-    docname = path.resolve().relative_to(source.resolve()).with_suffix("").as_posix()
+    docname = _docname(path, source)
+    shown = f"{shown_path(source)}/{docname}{path.suffix}"
+    page = Page(shown, docname, "", [], runnable=False)
     if path.suffix == ".ipynb":
-        page = Page(shown_path(path), docname, "", [], runnable=False)
         page.fail(1, "a notebook with stored outputs; write the page as Markdown")
+    elif path.suffix != ".md":
+        page.fail(1, "not a Markdown page; the name of a page ends in .md")
+    elif path.resolve() != source.resolve() / f"{docname}.md":
+        page.fail(1, "a symbolic link; every page is a file of its own")
+    if page.failures:
         return page
-    page = read_file(path, shown_path(path), docname)
+    page = read_file(path, shown, docname)
     check_source(page)
     check_form(page, pages_without_cells(source))
     return page
 
 
+def _docname(path: Path, source: Path) -> str:
+    """Return Sphinx's name of the page at `path`, where a link's name counts, not its target's."""
+    place = Path(os.path.abspath(path))
+    if source.resolve() not in place.parents:
+        place = path.resolve()  # the whole project is reached through a link
+    return place.relative_to(source.resolve()).with_suffix("").as_posix()
+
+
+def unread_pages(source: Path) -> list[Failure]:
+    """Return a failure for each file that looks like a page but that Sphinx does not read."""
+    return [
+        Failure(shown_path(path), 1, "not a page, for its name does not end in .md; rename it")
+        for path in sorted(source.rglob("*"))
+        if path.suffix != ".md" and path.suffix.lower() in (".md", ".markdown", ".mdown", ".mkd")
+    ]
+
+
 def stale_entries(source: Path) -> list[Failure]:
     """Return a failure for each entry of the audited list that names no page or gives no reason."""
     file = source / WITHOUT_CELLS
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    numbers = {line.partition(":")[0].strip(): number for number, line in enumerate(lines, 1)}
     failures = []
     for docname, reason in pages_without_cells(source).items():
         if not (source / f"{docname}.md").exists():
-            failures.append(Failure(shown_path(file), 1, f"{docname} is not a page"))
+            message = f"{docname} is not a page"
         elif not reason:
-            failures.append(Failure(shown_path(file), 1, f"{docname} is listed without a reason"))
+            message = f"{docname} is listed without a reason"
+        else:
+            continue
+        failures.append(Failure(shown_path(file), numbers[docname], message))
     return failures
