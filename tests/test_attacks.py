@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from conftest import Project, Result, cell, expect, page
 
 ONE = cell("print(1)", expect("1"))
@@ -79,6 +81,34 @@ def test_kernel_lets_nothing_change_or_vanish_after_it_was_compared(project: Pro
     assert "good-" not in result.output
 
 
+def test_unusual_cells_neither_crash_nor_are_refused(project: Project) -> None:
+    start = (
+        "import multiprocessing\nnew = multiprocessing.get_context('fork').Process(target=print)"
+    )
+    write_pages(
+        project,
+        {
+            "good-fork": cell(f"{start}\nnew.start()\nnew.join()", expect("")),
+            "good-group": cell(
+                "raise ExceptionGroup('both', [ValueError(1), TypeError(2)])",
+                expect("both (2 sub-exceptions)", "ExceptionGroup"),
+                tags="raises-exception",
+            ),
+            "list": cell("display({'text/plain': ['a', 'b']}, raw=True)", expect("ab")),
+            "number": cell("display({'text/plain': 5}, raw=True)", expect("5")),
+            "surrogate": cell("print('\\ud800')"),
+        },
+    )
+    result = project.build()
+    failed(
+        result,
+        "docs/list.md:16: expected another output",
+        "docs/number.md:13: the cell displays what no notebook can hold",
+        "docs/surrogate.md:13: UnicodeEncodeError raised",
+    )
+    assert "good-" not in result.output
+
+
 def test_sources_that_were_misread(project: Project) -> None:
     write_pages(
         project,
@@ -100,3 +130,50 @@ def test_sources_that_were_misread(project: Project) -> None:
         "docs/title-html.md:20: raw HTML",
         "docs/title-role.md:20: role {code}",
     )
+
+
+def test_every_file_that_looks_like_a_page_is_one(project: Project) -> None:
+    write_pages(project, {"a": ONE})
+    project.write("b.MD", page(ONE))
+    project.write("c.markdown", page(ONE))
+    project.write("d.rst", page(ONE))
+    (project.root / "docs" / "e.md").symlink_to("a.md")
+    (project.root / "f.md").write_text(page(ONE), "utf-8")
+    (project.root / "docs" / "f.md").symlink_to("../f.md")
+    failed(
+        project.build(),
+        "docs/b.MD:1: not a page",
+        "docs/c.markdown:1: not a page",
+        "docs/d.rst:1: not a Markdown page",
+        "docs/e.md:1: a symbolic link",
+        "docs/f.md:1: a symbolic link",
+    )
+
+
+def test_a_page_is_checked_again_whatever_its_time_says(project: Project) -> None:
+    write_pages(project, {"a": ONE})
+    listed = project.root / "docs" / "pages-without-cells.txt"
+    entries = listed.read_text("utf-8")
+    listed.write_text(entries + "list: a list\n", "utf-8")
+    project.write("list.md", "# A list\n\nOf nothing.\n")
+    assert project.build().status == 0
+    write_pages(project, {"a": cell("print(2)", expect("1"))})
+    os.utime(project.root / "docs" / "a.md", (1e9, 1e9))
+    failed(project.build(), "docs/a.md:16: expected another output")
+    write_pages(project, {"a": ONE})
+    listed.write_text(entries, "utf-8")
+    failed(project.build(), "docs/list.md:1: the page has no cell")
+    listed.write_text(entries + "list: a list\ngone: a list\n", "utf-8")
+    failed(project.build(), "docs/pages-without-cells.txt:4: gone is not a page")
+
+
+def test_no_command_hides_a_page_or_an_output(project: Project) -> None:
+    write_pages(project, {"a": ONE, "b": cell("print(1)", expect("2"))})
+    result = project.build(
+        "-Dexclude_patterns=_ext,_static,_templates,b.md",
+        "-Dnb_execution_mode=force",
+        "-Dnb_remove_code_outputs=1",
+        "-Dsuppress_warnings=myst.header",
+    )
+    names = ("exclude_patterns", "nb_execution_mode", "nb_remove_code_outputs", "suppress_warnings")
+    failed(result, *(f"conf.py:1: {name} may not be set" for name in names))

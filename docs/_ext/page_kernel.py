@@ -49,7 +49,7 @@ class PageStream(OutStream):
 
     def write(self, string: str) -> int | None:
         """Write `string`, or stop the cell when it has written more than `OUTPUT_LIMIT`."""
-        self.written += len(string)
+        self.written += len(str.encode(string))  # a lone surrogate is an error, as in a script
         if self.written > OUTPUT_LIMIT:
             raise OutputLimitExceeded
         return super().write(string)
@@ -148,6 +148,17 @@ class PageShell(ZMQInteractiveShell):
             if thread.is_alive():
                 self.violations.append(f"the cell leaves a thread running: {thread.name}")
 
+    def showtraceback(self, exc_tuple: Any = None, *args: Any, **options: Any) -> None:
+        """Report a group of exceptions as any other; IPython would print it to stderr."""
+        etype, evalue, _traceback = self._get_exc_info(exc_tuple)
+        link = evalue
+        while link is not None and not isinstance(link, BaseExceptionGroup):
+            link = link.__context__
+        if link is None:
+            super().showtraceback(exc_tuple, *args, **options)
+        else:
+            self._showtraceback(etype, evalue, [])
+
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         """Report an exception under its whole name; tracebacks are never shown on a page."""
         if etype is OutputLimitExceeded:
@@ -189,6 +200,9 @@ class _NoStdin:
 
     def fileno(self) -> int:
         return self.refuse()
+
+    def close(self) -> None:
+        """Nothing is open; multiprocessing closes it in a new process."""
 
 
 def _exit(code: object = None) -> NoReturn:

@@ -104,6 +104,8 @@ def _add_data(output: NotebookNode, plain: list[str], outcome: CellOutcome) -> N
     if NOTE in data:
         _note(data[NOTE], outcome)
         return
+    # A page may display anything as anything: what is no text counts as its repr().
+    data = {kind: text if isinstance(text, str) else repr(text) for kind, text in data.items()}
     text = with_final_newline(normalise(data.pop(PLAIN, "")))
     if not data:
         plain.append(text)
@@ -111,7 +113,7 @@ def _add_data(output: NotebookNode, plain: list[str], outcome: CellOutcome) -> N
         return
     # The text beside a picture is not shown to anybody who sees the picture.
     for media_type, content in data.items():
-        content = normalise(content if isinstance(content, str) else repr(content))
+        content = normalise(content)
         data[media_type] = content
         outcome.shown.append(Shown("media", media_type, with_final_newline(content)))
     outcome.rendered.append(new_output(output.output_type, data=data))

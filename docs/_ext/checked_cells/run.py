@@ -16,7 +16,7 @@ from typing import Any
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, ValidationError
 
 from checked_cells.clean_room import clean_room
 from checked_cells.compare import Check, compare_cell
@@ -78,6 +78,8 @@ def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
     In the main thread nbclient would take Ctrl-C for itself, once for each kernel.
     """
     loop = asyncio.new_event_loop()
+    # Nobody waits for nbclient's own tasks when a kernel is lost; what matters comes with `task`.
+    loop.set_exception_handler(lambda _loop, _context: None)
     task = loop.create_task(work)
 
     def run() -> None:
@@ -137,6 +139,9 @@ async def _run_cells(client: NotebookClient, result: PageResult, timeout: int) -
             return
         except DeadKernelError:
             page.fail(line, "the page's process died in this cell")
+            return
+        except ValidationError as error:
+            page.fail(line, f"the cell displays what no notebook can hold: {error.message}")
             return
         outcome = sort_outputs(node.outputs)
         node.outputs = outcome.rendered
