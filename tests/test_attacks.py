@@ -94,6 +94,7 @@ def test_unusual_cells_neither_crash_nor_are_refused(project: Project) -> None:
                 expect("both (2 sub-exceptions)", "ExceptionGroup"),
                 tags="raises-exception",
             ),
+            "long": cell("'x' * 70_000", expect("x")),
             "list": cell("display({'text/plain': ['a', 'b']}, raw=True)", expect("ab")),
             "number": cell("display({'text/plain': 5}, raw=True)", expect("5")),
             "surrogate": cell("print('\\ud800')"),
@@ -102,6 +103,7 @@ def test_unusual_cells_neither_crash_nor_are_refused(project: Project) -> None:
     result = project.build()
     failed(
         result,
+        "docs/long.md:16: expected another output",
         "docs/list.md:16: expected another output",
         "docs/number.md:13: the cell displays what no notebook can hold",
         "docs/surrogate.md:13: UnicodeEncodeError raised",

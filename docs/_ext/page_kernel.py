@@ -287,6 +287,8 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 0)
     app = PageKernelApp.instance()
     app.initialize()
+    # Above this size pyzmq would start a thread of its own, which a cell would seem to leave.
+    app.session.copy_threshold = sys.maxsize
     app.shell.automagic = False
     app.shell.run_line_magic("xmode", "Minimal")
     app.shell.watch()
