@@ -117,6 +117,9 @@ def test_sources_that_were_misread(project: Project) -> None:
         {
             "bare": "```{code-cell}\nprint(1)\n```\n",
             "empty-lines": "```{code-cell} python\n\n\nx = 1\ny = = 2\n\n```\n",
+            "bidi": cell("x = 'a\u202e b'\nprint(1)", expect("1")),
+            "download": ONE
+            + "[the code](../conf.py) and [a page](bidi.md#x), <https://a.b/c.py>\n",
             "title-html": ONE + "```{admonition} <code>x = 1</code>\nText.\n```\n",
             "title-role": ONE + "~~~{admonition} {code}`import torch`\nText.\n~~~\n",
         },
@@ -126,6 +129,8 @@ def test_sources_that_were_misread(project: Project) -> None:
     failed(
         project.build(),
         "docs/bare.md:13: a cell begins with",
+        "docs/bidi.md:14: character U+202E",
+        "docs/download.md:20: link to ../conf.py",
         "docs/empty-lines.md:17: syntax error",
         "docs/nothing.md:1: the page is empty",
         "docs/null.md:1: front matter must be a mapping",

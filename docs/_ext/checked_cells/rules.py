@@ -39,6 +39,9 @@ UNRUN_PYTHON = re.compile(
     r"^\s*(>>> |In \[\d+\]:|(import|from) [\w.]+( import .+)?$|@?torch\.)", re.M
 )
 
+OTHER_FILE = re.compile(r"(?![a-z]+:)[^#]*\.(?!md(#|$))[^./#]+(#.*)?")
+"""A link's target that is a file beside the pages: Sphinx would offer it for download."""
+
 
 def check_source(page: Page) -> None:
     """Apply every rule to a page; what breaks one becomes a failure of the page."""
@@ -120,6 +123,10 @@ def _check_inline(page: Page, token: Token, line: int) -> None:
     for child in token.children or []:
         if child.type == "html_inline":
             page.fail(line, f"raw HTML {child.content}; write Markdown")
+        if child.type == "link_open" and OTHER_FILE.fullmatch(str(child.attrGet("href"))):
+            page.fail(
+                line, f"link to {child.attrGet('href')}: only pages (.md) are part of the site"
+            )
         if child.type == "myst_role" and child.meta["name"] not in ROLES:
             name = child.meta["name"]
             page.fail(line, f"role {{{name}}} is not among those allowed: {', '.join(ROLES)}")
