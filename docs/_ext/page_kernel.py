@@ -10,7 +10,9 @@ of imports from the rest of the site, so that a page sees a plain Python.
 
 from __future__ import annotations
 
+import asyncio
 import builtins
+import ctypes
 import os
 import resource
 import sys
@@ -25,7 +27,7 @@ from typing import Any, NoReturn
 from ipykernel.iostream import OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
-from ipykernel.zmqshell import ZMQInteractiveShell
+from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
 from traitlets import Type
 
 NOTE = "application/vnd.autograd-ground-rules.note+json"
@@ -52,10 +54,28 @@ class PageStream(OutStream):
 
     def write(self, string: str) -> int | None:
         """Write `string`, or stop the cell when it has written more than `OUTPUT_LIMIT`."""
-        self.written += len(string)
+        self.written += len(str.encode(string))  # a lone surrogate is an error, as in a script
         if self.written > OUTPUT_LIMIT:
             raise OutputLimitExceeded
         return super().write(string)
+
+
+class PageDisplayPublisher(ZMQDisplayPublisher):
+    """Sends what a cell displays, and refuses to change what was displayed before.
+
+    A change could reach a cell that has been compared, and clearing would take notes away.
+    """
+
+    def publish(self, data: Any, metadata: Any = None, **options: Any) -> None:
+        """Send a display, unless it stands for one that was sent."""
+        if options.get("update"):
+            self.shell.violations.append("the cell updates a display; display it anew")
+        else:
+            super().publish(data, metadata, **options)
+
+    def clear_output(self, wait: bool = False) -> None:
+        """Refuse to clear a cell's output."""
+        self.shell.violations.append("the cell clears its output")
 
 
 def qualified_name(cls: type) -> str:
@@ -69,12 +89,15 @@ class PageShell(ZMQInteractiveShell):
     """Runs the cells, and watches what each of them leaves behind."""
 
     violations: list[str]
+    display_pub_class = Type(PageDisplayPublisher)
 
     def watch(self) -> None:
         """Install the hooks that catch what a stock shell would let pass."""
         self.violations = []
         self.threads_before: set[threading.Thread] = set()
         self.streams = (sys.stdout, sys.stderr)
+        for stream in self.streams:
+            stream.written = 0  # the kernel itself has written, to its log
         self.descriptors = [_Descriptor(1, "stdout"), _Descriptor(2, "stderr")]
         warnings.showwarning = self._warned
         threading.excepthook = self._thread_raised
@@ -94,14 +117,20 @@ class PageShell(ZMQInteractiveShell):
 
     def _before_cell(self, _info: object) -> None:
         self.violations.clear()
+        if any(s.written for s in self.streams) or any(d.pending() for d in self.descriptors):
+            self.violations.append("something was printed after the cell above had ended")
         self.threads_before = set(threading.enumerate())
-        for stream in self.streams:
-            stream.written = 0
         # "Once for each location" is by line number within __main__: without this, a warning at
         # line 3 of one cell would silence the same warning at line 3 of the next.
         self.user_ns.pop("__warningregistry__", None)
+        # As in a script: no event loop runs, so that a cell may call `asyncio.run`.
+        self.loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        asyncio.set_event_loop(None)
 
     def _after_cell(self, _result: object) -> None:
+        asyncio._set_running_loop(self.loop)
+        asyncio.set_event_loop(self.loop)
         self._wait_for_threads()
         if (sys.stdout, sys.stderr) != self.streams:
             sys.stdout, sys.stderr = self.streams
@@ -110,9 +139,10 @@ class PageShell(ZMQInteractiveShell):
             if stream.written > OUTPUT_LIMIT or descriptor.pending() > OUTPUT_LIMIT:
                 self.violations.append(f"the cell prints more than {OUTPUT_LIMIT // 1024} KiB")
                 descriptor.skip()
-            stream.written = 0
+            stream.written = 0  # the limit is for Python and for the rest each
             stream.write(descriptor.read())
             stream.flush()
+            stream.written = 0
         for text in self.violations:
             self.note("violation", text=text)
 
@@ -122,6 +152,17 @@ class PageShell(ZMQInteractiveShell):
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 self.violations.append(f"the cell leaves a thread running: {thread.name}")
+
+    def showtraceback(self, exc_tuple: Any = None, *args: Any, **options: Any) -> None:
+        """Report a group of exceptions as any other; IPython would print it to stderr."""
+        etype, evalue, _traceback = self._get_exc_info(exc_tuple)
+        link = evalue
+        while link is not None and not isinstance(link, BaseExceptionGroup):
+            link = link.__context__
+        if link is None:
+            super().showtraceback(exc_tuple, *args, **options)
+        else:
+            self._showtraceback(etype, evalue, [])
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         """Report an exception under its whole name; tracebacks are never shown on a page."""
@@ -168,6 +209,9 @@ class _NoStdin:
     def fileno(self) -> int:
         return self.refuse()
 
+    def close(self) -> None:
+        """Nothing is open; multiprocessing closes it in a new process."""
+
 
 def _exit(code: object = None) -> NoReturn:
     raise SystemExit(code)
@@ -187,6 +231,7 @@ class _Descriptor:
     def pending(self) -> int:
         """Return how many bytes were written since the last `read` or `skip`."""
         self.python_stream.flush()
+        ctypes.pythonapi.fflush(None)  # what C code left in the buffers of its own streams
         return os.fstat(self.file.fileno()).st_size - self.position
 
     def skip(self) -> None:
@@ -264,6 +309,8 @@ def main(parent: int, ready: Callable[[], object] = lambda: None) -> None:
     os.close(null)
     app = PageKernelApp.instance(parent_handle=parent)
     app.initialize()
+    # Above this size pyzmq would start a thread of its own, which a cell would seem to leave.
+    app.session.copy_threshold = sys.maxsize
     ready()
     app.shell.automagic = False
     app.shell.run_line_magic("xmode", "Minimal")

@@ -21,11 +21,24 @@ warnings_seen: list[str] = []
 
 
 class WarningCounter(logging.Handler):
-    """Remembers Sphinx's warnings: with or without ``-W``, no site with a warning is published."""
+    """Remembers Sphinx's warnings: with or without ``-W``, no site with a warning is published.
+
+    Nor is it by the next build, which would not read an unchanged page again and so not warn: a
+    mark, which outlives even a killed build, makes it begin from nothing.
+    """
+
+    def __init__(self, doctrees: Path) -> None:
+        super().__init__(logging.WARNING)
+        self.mark = doctrees / "warned"
+        if self.mark.exists():
+            (doctrees / "environment.pickle").unlink(missing_ok=True)
+            self.mark.unlink()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Remember one warning."""
         warnings_seen.append(record.getMessage())
+        self.mark.parent.mkdir(parents=True, exist_ok=True)
+        self.mark.touch()
 
 
 def beside(directory: Path, suffix: str) -> Path:
@@ -84,9 +97,9 @@ def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the extension; called by Sphinx before the builder exists."""
     warnings_seen.clear()
-    logging.getLogger("sphinx").addHandler(WarningCounter(logging.WARNING))
     take_turn(app)
     final = write_beside(app)
+    logging.getLogger("sphinx").addHandler(WarningCounter(Path(app.doctreedir)))
     # After MyST-NB has added its style sheet, and before the summary names the file to open.
     app.connect("build-finished", partial(publish, final=final), priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

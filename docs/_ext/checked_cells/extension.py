@@ -11,6 +11,8 @@ stop at a page's first problem and compare nothing.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -19,13 +21,14 @@ from typing import Any
 
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
 from checked_cells.compare import Check
 from checked_cells.page import Failure, Page
 from checked_cells.report import outputs_checked, summary, write_checks, write_failures
 from checked_cells.run import TIMEOUT, run_pages
-from checked_cells.site import load_page, shown_path, stale_entries
+from checked_cells.site import load_page, shown_path, stale_entries, unread_pages
 from checked_cells.versions import fingerprint, python_version, torch_version
 
 
@@ -46,16 +49,45 @@ class Build:
 
 BUILD = Build()
 
+SETTABLE = re.compile(r"checked_cells_timeout|permalinks_record|language|nitpicky|linkcheck_\w+")
+"""Configuration values that a command may set: none of them decides what is checked or shown."""
+
 
 def read_executed(text: str) -> NotebookNode:
     """Return the executed notebook of a page; MyST-NB calls this for each page that it reads."""
     return BUILD.executed[text]
 
 
+def refuse_settings(_app: Sphinx, config: Config) -> None:
+    """Fail for each ``-D`` that could hide a page, an output or a warning."""
+    for name in sorted(config.overrides):
+        if not SETTABLE.fullmatch(name):
+            BUILD.failures.append(Failure("conf.py", 1, f"{name} may not be set by a command (-D)"))
+
+
+def find_changed_pages(
+    _app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]
+) -> list[str]:
+    """Return the pages with other text than when they were read; Sphinx compares times alone.
+
+    A page may be replaced by an older file: by `mv`, by rsync, by unpacking an archive.
+    """
+    known = env.checked_sources.keys() & env.found_docs
+    return [
+        docname
+        for docname in known
+        if env.checked_sources[docname] != _digest(Path(env.doc2path(docname)).read_bytes())
+    ]
+
+
+def _digest(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()
+
+
 def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Execute the pages that are about to be read, and strike those that fail off the list."""
     source = Path(app.srcdir)
-    BUILD.failures += stale_entries(source)
+    BUILD.failures += stale_entries(source) + unread_pages(source)
     pages = [load_page(Path(env.doc2path(docname)), source) for docname in docnames]
     jobs = max(1, app.parallel)
     results = run_pages(
@@ -64,6 +96,7 @@ def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
     for result in results:
         if not result.failures:
             env.checked_pages[result.page.docname] = result.checks
+            env.checked_sources[result.page.docname] = _digest(result.page.text.encode())
             BUILD.executed[result.page.text] = result.notebook
     for page in pages:
         if page.failures:
@@ -83,9 +116,10 @@ def _forget(app: Sphinx, env: BuildEnvironment, page: Page) -> None:
 
 
 def prepare_environment(app: Sphinx) -> None:
-    """Give the environment its place for results."""
+    """Give the environment its places for results, and for what they are results of."""
     if not hasattr(app.env, "checked_pages"):
         app.env.checked_pages = {}
+        app.env.checked_sources = {}
 
 
 def find_stale_tables(app: Sphinx, env: BuildEnvironment, *_changes: set[str]) -> list[str]:
@@ -151,8 +185,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("checked_cells_timeout", TIMEOUT, "env", int)
     # Sphinx reads every page again when this value differs from that of the last build.
     app.add_config_value("checked_cells_fingerprint", fingerprint(), "env", str)
+    app.connect("config-inited", refuse_settings)
     app.connect("builder-inited", prepare_environment)
     app.connect("env-get-outdated", find_stale_tables)
+    app.connect("env-get-outdated", find_changed_pages)
     app.connect("env-before-read-docs", execute_pages)
     app.connect("env-updated", forget_removed_pages)
     app.connect("env-updated", find_orphans)

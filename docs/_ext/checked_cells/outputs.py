@@ -99,23 +99,24 @@ def _join_streams(outputs: list[NotebookNode]) -> tuple[list[NotebookNode], str]
 
 
 def _add_data(output: NotebookNode, plain: list[str], outcome: CellOutcome) -> None:
+    """Sort a display; its metadata, by which MyST-NB might hide it, is left behind."""
     data = dict(output.data)
     if NOTE in data:
         _note(data[NOTE], outcome)
         return
+    # A page may display anything as anything: what is no text counts as its repr().
+    data = {kind: text if isinstance(text, str) else repr(text) for kind, text in data.items()}
     text = with_final_newline(normalise(data.pop(PLAIN, "")))
     if not data:
         plain.append(text)
-        outcome.rendered.append(
-            new_output(output.output_type, data={PLAIN: text}, metadata=output.metadata)
-        )
+        outcome.rendered.append(new_output(output.output_type, data={PLAIN: text}))
         return
     # The text beside a picture is not shown to anybody who sees the picture.
     for media_type, content in data.items():
-        content = normalise(content if isinstance(content, str) else repr(content))
+        content = normalise(content)
         data[media_type] = content
         outcome.shown.append(Shown("media", media_type, with_final_newline(content)))
-    outcome.rendered.append(new_output(output.output_type, data=data, metadata=output.metadata))
+    outcome.rendered.append(new_output(output.output_type, data=data))
 
 
 def _note(note: dict[str, str], outcome: CellOutcome) -> None:

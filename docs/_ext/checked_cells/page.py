@@ -126,7 +126,8 @@ def read_file(path: Path, shown_path: str, docname: str) -> Page:
     return read_text(text, shown_path, docname)
 
 
-UNUSUAL_LINE_END = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\0\ufeff]")
+# Some readers of text end a line there, or show what follows in another order.
+UNUSUAL = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\0\ufeff\u202a-\u202e\u2066-\u2069]")
 
 
 def read_text(text: str, shown_path: str, docname: str) -> Page:
@@ -135,7 +136,7 @@ def read_text(text: str, shown_path: str, docname: str) -> Page:
     if "\r" in text:
         line = text[: text.index("\r")].count("\n") + 1
         page.fail(line, "carriage return; save the file with LF line ends")
-    elif match := UNUSUAL_LINE_END.search(text):
+    elif match := UNUSUAL.search(text):
         line = text[: match.start()].count("\n") + 1
         page.fail(line, f"character U+{ord(match[0]):04X}; write it as an escape or leave it out")
     if page.failures:

@@ -41,6 +41,8 @@ UNRUN_PYTHON = re.compile(
 
 PROMPT = re.compile(r"[\s>*+\-\d.)]*>>> ")
 """A doctest's prompt, which Markdown takes for a block quote, perhaps in a list or a quote."""
+OTHER_FILE = re.compile(r"(?![a-z]+:)[^#]*\.(?!md(#|$))[^./#]+(#.*)?")
+"""A link's target that is a file beside the pages: Sphinx would offer it for download."""
 
 
 def check_source(page: Page) -> None:
@@ -59,7 +61,7 @@ def _check_front_matter(page: Page) -> None:
     matter: object = {}
     if first.type == "front_matter":
         try:
-            matter = yaml.safe_load(first.content) or {}
+            matter = yaml.safe_load(first.content)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 2 if mark else 1
@@ -124,6 +126,10 @@ def _check_inline(page: Page, token: Token, line: int) -> None:
     for child in token.children or []:
         if child.type == "html_inline":
             page.fail(line, f"raw HTML {child.content}; write Markdown")
+        if child.type == "link_open" and OTHER_FILE.fullmatch(str(child.attrGet("href"))):
+            page.fail(
+                line, f"link to {child.attrGet('href')}: only pages (.md) are part of the site"
+            )
         if child.type == "myst_role" and child.meta["name"] not in ROLES:
             name = child.meta["name"]
             page.fail(line, f"role {{{name}}} is not among those allowed: {', '.join(ROLES)}")
@@ -177,11 +183,12 @@ def _closed(page: Page, token: Token) -> bool:
 
 
 def _check_directive(page: Page, token: Token, line: int, info: str) -> None:
-    match = re.match(r"\{([^}]*)\}", info)
-    name = match[1] if match else info
+    match = re.fullmatch(r"\{([^}]*)\}(.*)", info)
+    name, title = match.groups() if match else (info, "")
     if name not in DIRECTIVES:
         page.fail(line, f"directive {{{name}}} is not among those allowed: {', '.join(DIRECTIVES)}")
     elif name != "toctree":
+        _check_blocks(page, parse(title), line - 1, name)
         _check_blocks(page, parse(token.content), line, name)
 
 

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, ValidationError
 
 from checked_cells.clean_room import clean_room, page_template
 from checked_cells.compare import Check, compare_cell, not_passed
@@ -113,6 +113,8 @@ def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
     In the main thread nbclient would take Ctrl-C for itself, once for each kernel.
     """
     loop = asyncio.new_event_loop()
+    # Nobody waits for nbclient's own tasks when a kernel is lost; what matters comes with `task`.
+    loop.set_exception_handler(lambda _loop, _context: None)
     task = loop.create_task(work)
 
     def run() -> None:
@@ -174,6 +176,9 @@ async def _run_cells(client: NotebookClient, result: PageResult, timeout: int) -
             break
         except DeadKernelError:
             page.fail(line, "the page's process died in this cell")
+            break
+        except ValidationError as error:
+            page.fail(line, f"the cell displays what no notebook can hold: {error.message}")
             break
         outcome = sort_outputs(node.outputs)
         node.outputs = outcome.rendered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,15 +48,38 @@ def load_page(path: Path, source: Path) -> Page:
         path: of the page.
         source: the directory of the pages.
     """
-    docname = path.resolve().relative_to(source.resolve()).with_suffix("").as_posix()
+    docname = _docname(path, source)
+    shown = f"{shown_path(source)}/{docname}{path.suffix}"
+    page = Page(shown, docname, "", [], runnable=False)
     if path.suffix == ".ipynb":
-        page = Page(shown_path(path), docname, "", [], runnable=False)
         page.fail(1, "a notebook with stored outputs; write the page as Markdown")
+    elif path.suffix != ".md":
+        page.fail(1, "not a Markdown page; the name of a page ends in .md")
+    elif path.resolve() != source.resolve() / f"{docname}.md":
+        page.fail(1, "a symbolic link; every page is a file of its own")
+    if page.failures:
         return page
-    page = read_file(path, shown_path(path), docname)
+    page = read_file(path, shown, docname)
     check_source(page)
     check_form(page, pages_without_cells(source))
     return page
+
+
+def _docname(path: Path, source: Path) -> str:
+    """Return Sphinx's name of the page at `path`, where a link's name counts, not its target's."""
+    place = Path(os.path.abspath(path))
+    if source.resolve() not in place.parents:
+        place = path.resolve()  # the whole project is reached through a link
+    return place.relative_to(source.resolve()).with_suffix("").as_posix()
+
+
+def unread_pages(source: Path) -> list[Failure]:
+    """Return a failure for each file that looks like a page but that Sphinx does not read."""
+    return [
+        Failure(shown_path(path), 1, "not a page, for its name does not end in .md; rename it")
+        for path in sorted(source.rglob("*"))
+        if path.suffix != ".md" and path.suffix.lower() in (".md", ".markdown", ".mdown", ".mkd")
+    ]
 
 
 def stale_entries(source: Path) -> list[Failure]:

@@ -46,10 +46,11 @@ def fingerprint() -> str:
         sys.version,
         *sorted(path.name for path in _site_packages().glob("*.dist-info")),
     ]
-    files = [PROJECT / "requirements.txt", *sorted((PROJECT / "docs/_ext").rglob("*.py"))]
+    files = [PROJECT / "requirements.txt", PROJECT / "docs/pages-without-cells.txt"]
+    files += sorted((PROJECT / "docs/_ext").rglob("*.py"))
     digest = hashlib.sha256("\n".join(parts).encode())
     for path in files:
-        digest.update(path.read_bytes())
+        digest.update(path.read_bytes() if path.exists() else b"")
     return digest.hexdigest()
 
 
