@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from checked_cells.interruption import undisturbed
 from filelock import FileLock, Timeout
 from sphinx.application import Sphinx
 
@@ -74,9 +75,10 @@ def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
         return
     new, old = beside(final, ".new"), beside(final, ".old")
     shutil.copytree(app.outdir, new)  # with times, by which Sphinx tells what is out of date
-    if final.exists():
-        final.rename(old)
-    new.rename(final)
+    with undisturbed():
+        if final.exists():
+            final.rename(old)
+        new.rename(final)
     shutil.rmtree(old, ignore_errors=True)
     app.outdir = type(app.outdir)(final)
 

@@ -3,6 +3,9 @@
 Sphinx compares the times of a page's source and its HTML file. That misses a page which was read
 again because PyTorch changed (perhaps by a build that wrote no HTML), and the navigation shown on
 every page when a title or a table of contents changed.
+
+And it puts a checksum behind the name of a style sheet only where the file exists already, while
+MyST-NB copies its own after the pages: a first build would differ from the second.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -51,8 +55,16 @@ def write_stamp(app: Sphinx, exception: Exception | None) -> None:
         stamp.write_text(navigation_digest(app.env), "utf-8")
 
 
+def copy_style_sheet(app: Sphinx, _builder: object) -> None:
+    """Copy MyST-NB's style sheet before the first page names it."""
+    if app.builder.format == "html":
+        (Path(app.outdir) / "_static").mkdir(parents=True, exist_ok=True)
+        add_global_html_resources(app, None)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the extension; called by Sphinx."""
     app.connect("env-updated", pages_to_write)
+    app.connect("write-started", copy_style_sheet, priority=900)  # not in builds that end there
     app.connect("build-finished", write_stamp, priority=800)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
