@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -91,6 +92,21 @@ def make_command(target: str) -> list[str]:
     return [sys.executable, *command[1:]]
 
 
+def make_environment(env: dict[str, str] | None = None) -> dict[str, str]:
+    """Return the environment in which `make` runs its commands, when it is itself run in `env`."""
+    show = "import json, os; print(json.dumps(dict(os.environ)))"
+    printed = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "environment"],
+        input=f"environment:\n\t@{shlex.join([sys.executable, '-I', '-c', show])}\n",
+        cwd=PROJECT,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return json.loads(printed)
+
+
 @dataclass
 class Project:
     """A scratch copy of the project, with pages of its own or with the real ones."""
@@ -120,7 +136,8 @@ class Project:
         self, *options: str, env: dict[str, str] | None = None, target: str = "html"
     ) -> Result:
         """Run what `make html` runs, to its end."""
-        return run(*self.build_command(*options, target=target), cwd=self.root, env=env)
+        command = self.build_command(*options, target=target)
+        return run(*command, cwd=self.root, env=make_environment(env))
 
     def files(self) -> dict[str, bytes]:
         """Return the bytes of every file of the site, by its path within the site."""
