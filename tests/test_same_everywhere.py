@@ -191,8 +191,8 @@ print(torch.get_default_device(), torch.initial_seed() == 7, torch.is_warn_alway
 print(random.random() == random.Random(7).random(), np.get_printoptions()["precision"])
 print(torch.tensor(0.123456789))
 print("LEFT" in os.environ, os.environ["TZ"], sys.getrecursionlimit(), Path.cwd().name)
-print([os.listdir(place) for place in (".", Path.home(), tempfile.gettempdir())])
-print(any(action == "error" for action, *_ in warnings.filters), hasattr(torch, "left"))
+print(os.listdir(), os.listdir(tempfile.gettempdir()), [*Path.home().rglob("left*")])
+print(warnings.filters[0][0] == "error", hasattr(torch, "left"))
 print("left" in globals(), "left" in sys.path, os.umask(0o022) == 0o022)"""
 
 DEFAULT_STATE = """\
@@ -201,8 +201,8 @@ False 1
 cpu False False
 False 8
 tensor(0.1235)
-False UTC 3000 work
-[[], [], []]
+False UTC 1000 work
+[] [] []
 False False
 False False True"""
 
@@ -223,14 +223,14 @@ warnings.simplefilter("error")
 left = True
 os.environ.update(LEFT="1", TZ="Asia/Kathmandu", TORCH_LOGS="+autograd", PYTHONWARNINGS="error")
 sys.path.insert(0, "left")
-sys.setrecursionlimit(4000)
+sys.setrecursionlimit(2000)
 for place in (".", Path.home(), tempfile.gettempdir()):
     Path(place, "left.txt").touch()
 start_up = Path.home() / "profile_default" / "startup"
 start_up.mkdir(parents=True, exist_ok=True)
 _ = (start_up / "left.py").write_text("print('left')")
 _ = os.umask(0o077)
-os.chdir("/")"""
+os.chdir(Path.home())"""
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
