@@ -110,6 +110,12 @@ def remove(place: Place) -> None:
     shutil.rmtree(place.root)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def ctrl_c_is_heard() -> None:
+    """Hear SIGINT also where the tests run in the background of a shell, which makes them deaf."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="module")
 def built() -> Iterator[Place]:
     """A place with a good site."""
