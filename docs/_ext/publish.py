@@ -16,17 +16,33 @@ from typing import Any
 
 from checked_cells.interruption import undisturbed
 from filelock import FileLock, Timeout
-from sphinx.application import Sphinx
+from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 
 warnings_seen: list[str] = []
 
 
 class WarningCounter(logging.Handler):
-    """Remembers Sphinx's warnings: with or without ``-W``, no site with a warning is published."""
+    """Remembers Sphinx's warnings: with or without ``-W``, no site with a warning is published.
+
+    Args:
+        mark: a file that tells the next build that there was a warning.
+    """
+
+    def __init__(self, mark: Path) -> None:
+        super().__init__(logging.WARNING)
+        self.mark = mark
 
     def emit(self, record: logging.LogRecord) -> None:
         """Remember one warning."""
         warnings_seen.append(record.getMessage())
+        self.mark.touch()
+
+
+def forget_warned_build(app: Sphinx, mark: Path) -> None:
+    """Begin anew after a build with warnings: what was read then would not be warned of again."""
+    if mark.exists():
+        (Path(app.doctreedir) / ENV_PICKLE_FILENAME).unlink(missing_ok=True)
+        mark.unlink()
 
 
 def beside(directory: Path, suffix: str) -> Path:
@@ -86,9 +102,11 @@ def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the extension; called by Sphinx before the builder exists."""
     warnings_seen.clear()
-    logging.getLogger("sphinx").addHandler(WarningCounter(logging.WARNING))
     take_turn(app)
     final = write_beside(app)
+    mark = Path(app.doctreedir).parent / "warned"
+    forget_warned_build(app, mark)
+    logging.getLogger("sphinx").addHandler(WarningCounter(mark))
     # After MyST-NB has added its style sheet, and before the summary names the file to open.
     app.connect("build-finished", partial(publish, final=final), priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,8 @@
 
 Sphinx compares the times of a page's source and its HTML file. That misses a page which was read
 again because PyTorch changed (perhaps by a build that wrote no HTML), and the navigation shown on
-every page when a title or a table of contents changed.
+every page when a title or a table of contents changed. Nor does it remove the HTML of a page that
+is gone.
 
 And it puts a checksum behind the name of a style sheet only where the file exists already, while
 MyST-NB copies its own after the pages: a first build would differ from the second.
@@ -11,6 +12,7 @@ MyST-NB copies its own after the pages: a first build would differ from the seco
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +39,17 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
     stamp = Path(app.outdir) / STAMP
     digest = navigation_digest(env)
     if not stamp.exists() or stamp.read_text("utf-8") != digest:
-        stamp.unlink(missing_ok=True)
+        _empty(Path(app.outdir))
         return sorted(env.found_docs & set(env.all_docs))
     return [docname for docname in env.all_docs if _older(app, env, docname)]
+
+
+def _empty(directory: Path) -> None:
+    for path in directory.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _older(app: Sphinx, env: BuildEnvironment, docname: str) -> bool:
