@@ -11,6 +11,8 @@ UPGRADE ?=
 
 # Someone's settings for other projects would put other packages before those in .venv.
 unexport PYTHONHOME PYTHONPATH
+# Sphinx does not start where the person's locale is not installed here; this one always is.
+export LC_ALL = C
 
 # -I: nothing of the person's Python settings; utf8: whatever the locale.
 PYTHON_HERE = .venv/bin/python -I -X utf8

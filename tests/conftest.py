@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -103,11 +104,27 @@ def make_command(target: str) -> list[str]:
     return [sys.executable, *command[1:]]
 
 
+def make_environment(env: dict[str, str] | None = None) -> dict[str, str]:
+    """Return the environment in which `make` runs its commands, when it is itself run in `env`."""
+    show = "import json, os; print(json.dumps(dict(os.environ)))"
+    printed = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "environment"],
+        input=f"environment:\n\t@{shlex.join([sys.executable, '-I', '-c', show])}\n",
+        cwd=PROJECT,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return json.loads(printed)
+
+
 @dataclass
 class Project:
     """A scratch copy of the project, with pages of its own or with the real ones."""
 
     root: Path
+    python: str = sys.executable
 
     @property
     def site(self) -> Path:
@@ -121,14 +138,26 @@ class Project:
         path.write_text(text, "utf-8")
         return path
 
+    def build_command(self, *options: str, target: str = "html") -> list[str]:
+        """Return what `make html` runs; new permalinks are recorded if there is no manifest yet."""
+        record = [] if (self.root / "docs" / "permalinks.txt").exists() else ["1"]
+        options = (*options, *(f"-Dpermalinks_record={value}" for value in record))
+        return [self.python, *make_command(target)[1:], *options]
+
     def build(
         self, *options: str, env: dict[str, str] | None = None, target: str = "html"
     ) -> Result:
-        """Run what `make html` runs; new permalinks are recorded, unless the manifest is there."""
-        record = [] if (self.root / "docs" / "permalinks.txt").exists() else ["1"]
-        options = (*options, *(f"-Dpermalinks_record={value}" for value in record))
-        command = make_command(target)
-        return run(*command, *options, cwd=self.root, env=env)
+        """Run what `make html` runs, to its end."""
+        command = self.build_command(*options, target=target)
+        return run(*command, cwd=self.root, env=make_environment(env))
+
+    def files(self) -> dict[str, bytes]:
+        """Return the bytes of every file of the site, by its path within the site."""
+        return {
+            path.relative_to(self.site).as_posix(): path.read_bytes()
+            for path in sorted(self.site.rglob("*"))
+            if path.is_file()
+        }
 
     def check(
         self, *pages: str, command: str = "check", env: dict[str, str] | None = None

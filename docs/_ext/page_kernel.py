@@ -15,6 +15,7 @@ import builtins
 import ctypes
 import os
 import resource
+import signal
 import sys
 import tempfile
 import threading
@@ -279,11 +280,22 @@ class PageKernelApp(IPKernelApp):
     def load_config_file(self, *_args: object, **_kw: object) -> None:
         """Read no configuration: neither the person's nor the machine's."""
 
+    def init_poller(self) -> None:
+        """End with the build, however it ends, and take along what the page's cells started."""
+        arguments = (self.parent_handle,)
+        threading.Thread(target=_end_with_parent, args=arguments, daemon=True).start()
+
     def init_code(self) -> None:
         """Run no start-up files."""
 
     def init_gui_pylab(self) -> None:
         """Set up no plotting."""
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.killpg(os.getpid(), signal.SIGKILL)  # the kernel leads a process group of its own
 
 
 def _ignore_quietly(

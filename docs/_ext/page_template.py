@@ -13,7 +13,6 @@ cannot tell which of the two it is in.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -29,9 +28,6 @@ import page_kernel
 
 CHILD_POLL = 0.02
 """Seconds between two looks for ended children."""
-
-PR_SET_PDEATHSIG = 1
-"""From linux/prctl.h: a signal to get when the parent dies."""
 
 
 IMPORTS = ("torch", "torch._dynamo", "torch.profiler._cupti_monitor")
@@ -107,7 +103,6 @@ class Template:
         for other in self.pages.values():
             other.close()
         os.setsid()
-        die_with_parent()
         become_page(request["argv"], request["env"], request["cwd"])
         page_kernel.main(template, ready=lambda: (tell(connection, "ready"), connection.close()))
         os._exit(0)
@@ -133,12 +128,6 @@ def tell(connection: socket.socket, line: str) -> None:
     """Send a line to the build, which may have lost interest."""
     with contextlib.suppress(OSError):
         connection.sendall(f"{line}\n".encode())
-
-
-def die_with_parent() -> None:
-    """Ask Linux to kill this process when the template dies; elsewhere ipykernel looks for it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main() -> None:

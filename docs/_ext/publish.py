@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from checked_cells.interruption import undisturbed
 from filelock import FileLock, Timeout
-from sphinx.application import Sphinx
+from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 
 warnings_seen: list[str] = []
 
@@ -31,7 +32,7 @@ class WarningCounter(logging.Handler):
         super().__init__(logging.WARNING)
         self.mark = doctrees / "warned"
         if self.mark.exists():
-            (doctrees / "environment.pickle").unlink(missing_ok=True)
+            (doctrees / ENV_PICKLE_FILENAME).unlink(missing_ok=True)
             self.mark.unlink()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -87,9 +88,10 @@ def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
         return
     new, old = beside(final, ".new"), beside(final, ".old")
     shutil.copytree(app.outdir, new)  # with times, by which Sphinx tells what is out of date
-    if final.exists():
-        final.rename(old)
-    new.rename(final)
+    with undisturbed():
+        if final.exists():
+            final.rename(old)
+        new.rename(final)
     shutil.rmtree(old, ignore_errors=True)
     app.outdir = type(app.outdir)(final)
 

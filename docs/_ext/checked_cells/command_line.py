@@ -10,6 +10,7 @@ from pathlib import Path
 
 from checked_cells.accept import accepted_text
 from checked_cells.compare import difference
+from checked_cells.interruption import clean_up_when_terminated
 from checked_cells.report import summary, write_failures
 from checked_cells.run import TIMEOUT, PageResult, run_pages
 from checked_cells.site import load_page
@@ -26,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="pages run at a time")
     parser.add_argument("--timeout", type=int, default=TIMEOUT, help="seconds a cell may take")
     args = parser.parse_intermixed_args(argv)  # options before pages, or after
+    clean_up_when_terminated()
     began = time.monotonic()
     paths = args.pages or sorted(path for path in SOURCE.rglob("*.md") if "_ext" not in path.parts)
     for path in paths:

@@ -25,6 +25,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
 from checked_cells.compare import Check
+from checked_cells.interruption import clean_up_when_terminated
 from checked_cells.page import Failure, Page
 from checked_cells.report import outputs_checked, summary, write_checks, write_failures
 from checked_cells.run import TIMEOUT, run_pages
@@ -181,6 +182,7 @@ def print_summary(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the extension; called by Sphinx."""
     BUILD.__init__()
+    clean_up_when_terminated()
     app.setup_extension("myst_nb")
     app.add_config_value("checked_cells_timeout", TIMEOUT, "env", int)
     # Sphinx reads every page again when this value differs from that of the last build.

@@ -117,21 +117,29 @@ def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
     loop.set_exception_handler(lambda _loop, _context: None)
     task = loop.create_task(work)
 
-    def run() -> None:
-        with_result = asyncio.wait([task])
-        loop.run_until_complete(with_result)
-        loop.run_until_complete(loop.shutdown_asyncgens())
+    # Thread.join would do, but Python 3.11 takes a thread for ended when a join was interrupted.
+    ended = threading.Event()
 
-    thread = threading.Thread(target=run, name="pages")
-    thread.start()
+    def run() -> None:
+        try:
+            loop.run_until_complete(asyncio.wait([task]))
+            if left := asyncio.all_tasks(loop):  # nbclient's, of cells that were interrupted
+                for other in left:
+                    other.cancel()
+                loop.run_until_complete(asyncio.wait(left))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            ended.set()
+
+    threading.Thread(target=run, name="pages").start()
     try:
-        thread.join()
+        ended.wait()
     except KeyboardInterrupt:
         loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+        ended.wait()
         raise
     finally:
-        if not thread.is_alive():
+        if ended.is_set():
             loop.close()
     return task.result()
 
@@ -156,6 +164,9 @@ async def _run_page(page: Page, timeout: int, template: Template | None) -> Page
         except RuntimeError as error:
             atexit.unregister(client._cleanup_kernel)  # nbclient forgets it when a start fails
             page.fail(page.cells[0].first + 1, f"the page's process did not start: {error}")
+        finally:
+            if room.manager.has_kernel:  # interrupted while it started
+                await room.manager.shutdown_kernel(now=True)
     return result
 
 
