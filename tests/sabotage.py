@@ -372,7 +372,6 @@ GRAD_MODES = (
         "with torch.no_grad():\n    print(torch.is_grad_enabled())",
         {
             "leaves/in-place-on-a-leaf": "RuntimeError raised in a cell without the tag",
-            "how-this-site-is-checked": "-+tensor([2., 2.], requires_grad=True)",
         },
     ),
     Sabotage(
@@ -771,27 +770,6 @@ p.sum().backward()
 print(p.is_leaf)
 """,
         {"optimizer-step/flipping-differentiable": "-  construct  tensor([-0.2500])"},
-    ),
-    Sabotage(
-        "the choice of Adagrad's implementation is not told of differentiable",
-        (
-            Edit(
-                "torch/optim/adagrad.py",
-                "            params, differentiable, use_fused=False\n",
-                "            params, False, use_fused=False\n",
-            ),
-        ),
-        """
-import torch.optim.adagrad as adagrad
-adagrad._default_to_fused_or_foreach = lambda _, differentiable, **__: print(differentiable)
-p = torch.ones(1, requires_grad=True).clone()
-p.grad = torch.ones(1)
-try:
-    torch.optim.Adagrad([p], differentiable=True).step()
-except TypeError:
-    pass
-""",
-        {"optimizer-step/flipping-differentiable": "-  differentiable = True"},
     ),
     Sabotage(
         "retain_grad does nothing",

@@ -118,9 +118,9 @@ def _forget(app: Sphinx, env: BuildEnvironment, page: Page) -> None:
 
 def prepare_environment(app: Sphinx) -> None:
     """Give the environment its places for results, and for what they are results of."""
-    if not hasattr(app.env, "checked_pages"):
-        app.env.checked_pages = {}
-        app.env.checked_sources = {}
+    for name in ("checked_pages", "checked_sources"):
+        if not hasattr(app.env, name):
+            setattr(app.env, name, {})
 
 
 def find_stale_tables(app: Sphinx, env: BuildEnvironment, *_changes: set[str]) -> list[str]:
