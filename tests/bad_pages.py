@@ -398,9 +398,15 @@ BLOCKS = [
         "fence 'python'",
     ),
     Case(
-        "Python in a text fence", f"```text\nsome words\n{MARK}import torch\n```\n\n", "Python in a"
+        "Python in a text fence",
+        f"```text\nsome words\n{MARK}import torch\n```\n\n",
+        "Python or its output in a",
     ),
-    Case("a prompt in a text fence", f"```text\n{MARK}>>> 1 + 1\n2\n```\n\n", "Python in a"),
+    Case(
+        "a prompt in a text fence",
+        f"```text\n{MARK}>>> 1 + 1\n2\n```\n\n",
+        "Python or its output in a",
+    ),
     Case("doctest", f"{MARK}>>> x + 1\n2\n\n", "doctest"),
     Case("doctest in a list", f"- item\n\n  {MARK}>>> x + 1\n\n", "doctest"),
     Case(
@@ -661,9 +667,8 @@ PAGES = [
     ),
     Case(
         "matter-empty",
-        MARK * 2 + "---\n---\n# A page\n\nAnswer.\n\n" + GOOD_CELL,
-        "a page with",
-        "the kernelspec",
+        MARK + "---\n---\n# A page\n\nAnswer.\n\n" + GOOD_CELL,
+        "front matter must be a mapping",
     ),
     Case(
         "matter-kernel-number",

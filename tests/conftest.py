@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -65,6 +66,9 @@ def expect(text: str, kind: str = "") -> str:
     return f"```{{expect}}{' ' + kind if kind else ''}\n{text}\n```\n"
 
 
+PROGRESS = r"^\[\d+/\d+\] docs/\S+ [\d.]+ s\n"
+
+
 @dataclass
 class Result:
     """How a command ended."""
@@ -75,8 +79,8 @@ class Result:
 
     @property
     def output(self) -> str:
-        """All that was printed."""
-        return self.stdout + self.stderr
+        """All that was printed, but for the progress of pages."""
+        return re.sub(PROGRESS, "", self.stdout + self.stderr, flags=re.MULTILINE)
 
 
 def run(

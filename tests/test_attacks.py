@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import psutil
 from conftest import Project, Result, cell, expect, page
 
 ONE = cell("print(1)", expect("1"))
@@ -184,3 +185,33 @@ def test_no_command_hides_a_page_or_an_output(project: Project) -> None:
     )
     names = ("exclude_patterns", "nb_execution_mode", "nb_remove_code_outputs", "suppress_warnings")
     failed(result, *(f"conf.py:1: {name} may not be set" for name in names))
+
+
+def test_nothing_outlives_its_cell(project: Project) -> None:
+    pages = {
+        "alarm": "import signal\nsignal.signal(signal.SIGALRM, print)\nsignal.alarm(60)",
+        "child": "import subprocess\nsubprocess.Popen(['sleep', '444'], start_new_session=True);",
+        "closed": "import sys\nsys.stdout.close()\nprint(1)",
+        "forked": "import os\nif os.fork():\n    os.wait();",
+        "late": "import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 1; echo late']);",
+        "markdown": "class Text:\n    def _repr_markdown_(self):\n        return 'x'\n\n\nText()",
+    }
+    write_pages(project, {name: cell(source) for name, source in pages.items()})
+    failed(
+        project.build(),
+        "docs/alarm.md:13: the cell leaves a timer",
+        "docs/child.md:13: the cell leaves a process running: sleep",
+        "docs/closed.md:13: undeclared output",
+        "docs/late.md:13: undeclared output",
+        "docs/markdown.md:13: the cell shows text/markdown",
+    )
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "444"]
+    ]
+
+
+def test_two_pages_may_have_the_same_text(project: Project) -> None:
+    write_pages(project, {"a": ONE, "b": ONE})
+    assert project.build().status == 0
+    texts = [(project.site / f"{name}.html").read_text("utf-8") for name in "ab"]
+    assert all("<span></span>1" in text for text in texts)

@@ -12,7 +12,6 @@ import pytest
 from bad_pages import BYTES, ENDS, GOOD_CELL, MARK, PAGES, TOGETHER, Case
 from conftest import Project, Result, cell, copy_project, expect, make_command, page, run
 
-PROGRESS = re.compile(r"\[\d+/\d+\] docs/\S+ [\d.]+ s")
 PLACE = re.compile(r"(?P<path>docs/\S+?):(?P<line>\d+): (?P<message>.+)")
 LAST_LINE = re.compile(r"(\d+) failures? in (\d+) pages? on PyTorch (\S+), Python \S+")
 TIMEOUT = "-Dchecked_cells_timeout=12"
@@ -151,7 +150,6 @@ def test_no_traceback(bad_build: BadBuild) -> None:
 
 def test_every_line_is_a_failure_or_belongs_to_a_difference(bad_build: BadBuild) -> None:
     *lines, _last = bad_build.result.output.splitlines()
-    lines = [line for line in lines if not PROGRESS.fullmatch(line)]
     others = [line for line in lines if not PLACE.fullmatch(line)]
     assert {line[:1] for line in others} <= {"-", "+", "@", " "}, others
 

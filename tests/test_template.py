@@ -118,7 +118,7 @@ def test_real_pages_give_the_same_forked_and_fresh() -> None:
 
 def sleeping(number: int) -> Page:
     """Return a page that sleeps, so that something can happen meanwhile."""
-    body = cell("import time\ntime.sleep(1)") + cell("print(1)", expect("1"))
+    body = cell("import time, torch\ntime.sleep(1)") + cell("print(1)", expect("1"))
     return read_text(page(body), f"docs/p{number}.md", f"p{number}")
 
 

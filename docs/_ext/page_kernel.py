@@ -25,6 +25,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
+import psutil
 from ipykernel.iostream import OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
@@ -41,7 +42,10 @@ FILE_LIMIT = 64 * 1024 * 1024
 """Bytes that a file may grow to, so that code which never stops writing cannot fill the disk."""
 
 THREAD_GRACE = 2.0
-"""Seconds that a cell's threads have to end after the cell."""
+"""Seconds that a cell's threads and processes have to end after the cell."""
+
+HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "compile_worker")
+"""What the commands of processes hold that Python and torch.compile keep for the next time."""
 
 
 class OutputLimitExceeded(BaseException):
@@ -59,6 +63,9 @@ class PageStream(OutStream):
         if self.written > OUTPUT_LIMIT:
             raise OutputLimitExceeded
         return super().write(string)
+
+    def close(self) -> None:
+        """Stay open: without streams, the rest of the page would hang."""
 
 
 class PageDisplayPublisher(ZMQDisplayPublisher):
@@ -95,6 +102,7 @@ class PageShell(ZMQInteractiveShell):
     def watch(self) -> None:
         """Install the hooks that catch what a stock shell would let pass."""
         self.violations = []
+        self.pid = os.getpid()
         self.threads_before: set[threading.Thread] = set()
         self.streams = (sys.stdout, sys.stderr)
         for stream in self.streams:
@@ -130,9 +138,16 @@ class PageShell(ZMQInteractiveShell):
         asyncio.set_event_loop(None)
 
     def _after_cell(self, _result: object) -> None:
+        if (
+            os.getpid() != self.pid
+        ):  # a process that the cell forked, and that ran to the cell's end
+            os._exit(0)
         asyncio._set_running_loop(self.loop)
         asyncio.set_event_loop(self.loop)
         self._wait_for_threads()
+        self._wait_for_processes()
+        if signal.getitimer(signal.ITIMER_REAL)[0]:
+            self.violations.append("the cell leaves a timer or an alarm behind")
         if (sys.stdout, sys.stderr) != self.streams:
             sys.stdout, sys.stderr = self.streams
             self.violations.append("the cell leaves sys.stdout or sys.stderr replaced")
@@ -153,6 +168,26 @@ class PageShell(ZMQInteractiveShell):
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 self.violations.append(f"the cell leaves a thread running: {thread.name}")
+
+    def _wait_for_processes(self) -> None:
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return  # by far the usual case, and quicker to see than by psutil
+        children = [c for c in psutil.Process().children() if not self._is_helper(c)]
+        _ended, running = psutil.wait_procs(children, timeout=THREAD_GRACE)
+        for child in running:
+            self.violations.append(f"the cell leaves a process running: {child.name()}")
+            child.kill()
+
+    @staticmethod
+    def _is_helper(process: psutil.Process) -> bool:
+        """Tell whether a process serves Python's multiprocessing or torch.compile, not the cell."""
+        try:
+            command = " ".join(process.cmdline())
+        except psutil.Error:
+            return True  # it has ended
+        return any(name in command for name in HELPERS)
 
     def showtraceback(self, exc_tuple: Any = None, *args: Any, **options: Any) -> None:
         """Report a group of exceptions as any other; IPython would print it to stderr."""

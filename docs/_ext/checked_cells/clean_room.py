@@ -18,15 +18,17 @@ from pathlib import Path
 
 from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from traitlets import Bool
 
-from checked_cells.normalise import ROOM_PREFIX
+from checked_cells.normalise import ROOM_PREFIX, parent_of_rooms
 from checked_cells.template import PROVISIONER, PageClient, Template, TemplateLost
 
 EXTENSIONS = Path(__file__).resolve().parent.parent
 
 START = "import sys; sys.path.insert(0, {path!r}); import page_template; del sys.path[0]; {do}"
 TEMPLATE = "page_template.main()"
-FRESH = "import os; page_template.prepare(); page_template.page_kernel.main(os.getppid())"
+PREPARED = "import os; page_template.prepare(); page_template.page_kernel.main(os.getppid())"
+PLAIN = "import os; page_template.page_kernel.main(os.getppid())"
 
 
 def python_command(do: str) -> list[str]:
@@ -39,10 +41,15 @@ def python_command(do: str) -> list[str]:
 class OwnKernelSpecManager(KernelSpecManager):
     """Knows one kernel: the build's own interpreter running `page_kernel`, forked or fresh."""
 
+    prepared = Bool(help="Whether a fresh one first imports what the template has imported.")
+
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Return that kernel, whatever its name."""
         return KernelSpec(
-            argv=[*python_command(FRESH), "-f", "{connection_file}"],
+            argv=[
+                *python_command(PREPARED if self.prepared else PLAIN),
+                *("-f", "{connection_file}"),
+            ],
             display_name="Python 3",
             language="python",
             metadata={"kernel_provisioner": {"provisioner_name": PROVISIONER}},
@@ -59,14 +66,18 @@ class Room:
 
 
 @contextmanager
-def clean_room() -> Iterator[Room]:
-    """Make a room, and remove its directory afterwards. The caller shuts the kernel down."""
-    root = Path(tempfile.mkdtemp(prefix=ROOM_PREFIX))
+def clean_room(*, prepared: bool) -> Iterator[Room]:
+    """Make a room, and remove its directory afterwards. The caller shuts the kernel down.
+
+    Args:
+        prepared: whether the page's process has imported PyTorch before the first cell.
+    """
+    root = Path(tempfile.mkdtemp(prefix=ROOM_PREFIX, dir=parent_of_rooms()))
     try:
         for name in ("home", "tmp", "work"):
             (root / name).mkdir()
         manager = AsyncKernelManager(
-            kernel_spec_manager=OwnKernelSpecManager(),
+            kernel_spec_manager=OwnKernelSpecManager(prepared=prepared),
             # Sockets in the room's own directory: TCP ports would race between pages.
             transport="ipc",
             connection_file=str(root / "kernel.json"),
@@ -89,7 +100,7 @@ async def page_template(*, wanted: bool) -> AsyncIterator[Template | None]:
     if not wanted or not hasattr(os, "fork"):
         yield None
         return
-    root = Path(tempfile.mkdtemp(prefix=ROOM_PREFIX))
+    root = Path(tempfile.mkdtemp(prefix=ROOM_PREFIX, dir=parent_of_rooms()))
     template = Template(python_command(TEMPLATE), environment(root), str(root / "socket"))
     try:
         try:

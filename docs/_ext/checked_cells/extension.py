@@ -11,6 +11,7 @@ stop at a page's first problem and compare nothing.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 import sys
@@ -39,11 +40,13 @@ class Build:
 
     Attributes:
         failures: whatever forbids publishing; other extensions add theirs.
-        executed: notebooks with their outputs, by their page's source text.
+        texts: the source of pages that were executed, by their name.
+        executed: their notebooks with outputs, by that source.
     """
 
     began: float = field(default_factory=time.monotonic)
     failures: list[Failure] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
     executed: dict[str, NotebookNode] = field(default_factory=dict)
     failed_checks: dict[str, list[Check]] = field(default_factory=dict)
 
@@ -56,7 +59,12 @@ SETTABLE = re.compile(r"checked_cells_timeout|permalinks_record|language|nitpick
 
 def read_executed(text: str) -> NotebookNode:
     """Return the executed notebook of a page; MyST-NB calls this for each page that it reads."""
-    return BUILD.executed[text]
+    return copy.deepcopy(BUILD.executed[text])  # two pages may have the same text
+
+
+def keep_executed_text(_app: Sphinx, docname: str, content: list[str]) -> None:
+    """Let Sphinx read what was executed, though the file may have changed since."""
+    content[0] = BUILD.texts.get(docname, content[0])
 
 
 def refuse_settings(_app: Sphinx, config: Config) -> None:
@@ -98,6 +106,7 @@ def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
         if not result.failures:
             env.checked_pages[result.page.docname] = result.checks
             env.checked_sources[result.page.docname] = _digest(result.page.text.encode())
+            BUILD.texts[result.page.docname] = result.page.text
             BUILD.executed[result.page.text] = result.notebook
     for page in pages:
         if page.failures:
@@ -192,6 +201,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-get-outdated", find_stale_tables)
     app.connect("env-get-outdated", find_changed_pages)
     app.connect("env-before-read-docs", execute_pages)
+    app.connect("source-read", keep_executed_text)
     app.connect("env-updated", forget_removed_pages)
     app.connect("env-updated", find_orphans)
     app.connect("write-started", stop_before_writing)

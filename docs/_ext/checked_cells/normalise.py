@@ -20,6 +20,16 @@ TEMPORARY_NAME = re.compile(r"(?<=/)tmp[a-z0-9_]{8}(?![a-z0-9_])")
 ROOM_PREFIX = "page-"
 """How the names of pages' own temporary directories begin."""
 
+LONGEST_PARENT = 70
+"""Characters; the address of a Unix socket in a page's directory has at most about 104."""
+
+
+@cache
+def parent_of_rooms() -> str:
+    """Return the directory that pages' own temporary directories are made in."""
+    parent = tempfile.gettempdir()
+    return parent if len(os.fsencode(parent)) <= LONGEST_PARENT else "/tmp"
+
 
 @cache
 def _places() -> re.Pattern[str]:
@@ -33,7 +43,7 @@ def _places() -> re.Pattern[str]:
 @cache
 def _rooms() -> re.Pattern[str]:
     """Match the temporary directory of a page."""
-    roots = {tempfile.gettempdir(), os.path.realpath(tempfile.gettempdir())}
+    roots = {parent_of_rooms(), os.path.realpath(parent_of_rooms())}
     root = "|".join(re.escape(path) for path in sorted(roots, key=len, reverse=True))
     return re.compile(rf"(?:{root})/{ROOM_PREFIX}[a-z0-9_]{{8}}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from checked_cells.normalise import normalise
 
 PLAIN = "text/plain"
 DIGEST = "sha256:"
+MEDIA = re.compile(r"text/html|image/[\w.+-]+")
+TEXTS = ("text/html", "image/svg+xml")
 UNDECLARABLE = {"SystemExit", "KeyboardInterrupt", "GeneratorExit"}
 
 
@@ -113,8 +116,10 @@ def _add_data(output: NotebookNode, plain: list[str], outcome: CellOutcome) -> N
         return
     # The text beside a picture is not shown to anybody who sees the picture.
     for media_type, content in data.items():
-        content = normalise(content)
-        data[media_type] = content
+        if not MEDIA.fullmatch(media_type):
+            outcome.violations.append(f"the cell shows {media_type}; a page shows HTML or images")
+        if media_type in TEXTS:
+            data[media_type] = content = normalise(content)
         outcome.shown.append(Shown("media", media_type, with_final_newline(content)))
     outcome.rendered.append(new_output(output.output_type, data=data))
 

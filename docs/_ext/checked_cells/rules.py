@@ -25,6 +25,7 @@ from checked_cells.page import (
     is_expectation,
     parse,
 )
+from checked_cells.unrun_python import line_of_python
 
 TAGS = (RAISES, STANDS_ALONE)
 KERNEL = {"name": "python3", "language": "python", "display_name": "Python 3"}
@@ -35,10 +36,6 @@ DIRECTIVES = (*ADMONITIONS, "toctree", "figure", "image", "list-table")
 ROLES = ("doc", "ref", "term", "abbr", "kbd")
 KIND = re.compile(r"|stderr|[a-z]+/[\w.+-]+|[^\W\d][\w.<>]*")  # <> as in f.<locals>.Error
 DISPLAY = ("SVG", "HTML", "Image", "display")
-UNRUN_PYTHON = re.compile(
-    r"^\s*(>>> |In \[\d+\]:|(import|from) [\w.]+( import .+)?$|@?torch\.)", re.M
-)
-
 PROMPT = re.compile(r"[\s>*+\-\d.)]*>>> ")
 """A doctest's prompt, which Markdown takes for a block quote, perhaps in a list or a quote."""
 OTHER_FILE = re.compile(r"(?![a-z]+:)[^#]*\.(?!md(#|$))[^./#]+(#.*)?")
@@ -164,9 +161,11 @@ def _check_fence(page: Page, token: Token, line: int, inside: str) -> None:
             f"fence {info!r}: Python goes into a cell, anything else is one of "
             f"{', '.join(LANGUAGES)}",
         )
-    elif name == "text" and (match := UNRUN_PYTHON.search(token.content)):
-        number = token.content[: match.start()].count("\n")
-        page.fail(line + 1 + number, "Python in a ```text fence, which nothing runs; write a cell")
+    elif (number := line_of_python(token.content, name)) is not None:
+        page.fail(
+            line + 1 + number,
+            f"Python or its output in a ```{name} fence, which nothing runs; write a cell",
+        )
 
 
 def _check_kind(page: Page, kind: str, line: int) -> None:

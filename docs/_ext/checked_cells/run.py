@@ -20,6 +20,7 @@ from typing import Any, TextIO
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode, ValidationError
+from nbformat.v4 import new_code_cell
 
 from checked_cells.clean_room import clean_room, page_template
 from checked_cells.compare import Check, compare_cell, not_passed
@@ -82,7 +83,8 @@ def run_pages(
                 progress.finished(page)
                 return result
 
-        wanted = forked and with_cells > 1  # one page alone would wait for two imports
+        # One page alone would wait for the template's imports and gain nothing.
+        wanted = forked and sum(map(uses_torch, pages)) > 1
         async with page_template(wanted=wanted) as template, asyncio.TaskGroup() as group:
             # Long pages first, so that none of them is left for the end.
             ordered = sorted(pages, key=lambda page: -len(page.cells))
@@ -97,6 +99,11 @@ def run_pages(
         return _in_thread(run_all())
     finally:
         progress.close()
+
+
+def uses_torch(page: Page) -> bool:
+    """Tell whether a page can notice that PyTorch is imported; one that cannot starts without."""
+    return any("torch" in cell.source for cell in page.cells)
 
 
 def jobs_in_memory() -> int:
@@ -146,7 +153,9 @@ def _in_thread(work: Coroutine[Any, Any, list[PageResult]]) -> list[PageResult]:
 
 async def _run_page(page: Page, timeout: int, template: Template | None) -> PageResult:
     result = PageResult(page, notebook(page))
-    with clean_room() as room:
+    prepared = uses_torch(page)
+    template = template if prepared else None
+    with clean_room(prepared=prepared) as room:
         client = NotebookClient(
             result.notebook,
             km=room.manager,
@@ -195,5 +204,20 @@ async def _run_cells(client: NotebookClient, result: PageResult, timeout: int) -
         node.outputs = outcome.rendered
         result.outcomes.append(outcome)
         result.checks.extend(compare_cell(page, cell, outcome))
+    if page.cells and len(result.outcomes) == len(page.cells):
+        await _end_page(client, result)
     for cell in page.cells[len(result.outcomes) :]:
         result.checks.extend(not_passed(cell))
+
+
+async def _end_page(client: NotebookClient, result: PageResult) -> None:
+    """Run a cell that does nothing: the kernel then tells what came after the last one's end."""
+    node = new_code_cell("pass")
+    client.nb.cells.append(node)
+    try:
+        await client.async_execute_cell(node, len(client.nb.cells) - 1)
+    except (CellTimeoutError, DeadKernelError):
+        result.page.fail(result.page.cells[-1].first + 1, "the page's process died after this cell")
+    client.nb.cells.pop()
+    for text in sort_outputs(node.outputs).violations:
+        result.page.fail(result.page.cells[-1].first + 1, text)
