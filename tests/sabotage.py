@@ -242,7 +242,7 @@ print(x)
             ),
         ),
         "print(torch.nn.ReLU(inplace=True)(torch.ones(2, requires_grad=True)))",
-        {"errors/leaf-in-place": "-a leaf Variable that requires grad"},
+        {"errors/leaf-in-place": "+tensor([ 2., 10.], grad_fn=<ReluBackward0>)"},
     ),
     Sabotage(
         "an initialiser does not turn grad mode off",
@@ -263,7 +263,7 @@ LEAVES = (
         "is_leaf is False for what does not require grad",
         attribute("is_leaf", "        return self.requires_grad and read(self)"),
         "print(torch.ones(2).is_leaf)",
-        {"leaves/what-is-a-leaf": "-torch.ones(2)                True     False"},
+        {"leaves/what-is-a-leaf": "-torch.ones(2)        True     False"},
     ),
     Sabotage(
         "requires_grad_ makes a result a leaf",
@@ -517,7 +517,7 @@ except ZeroDivisionError:
         "the decorator reads the group",
         (Edit(OPTIMIZER, SET_MODE, SET_MODE.replace("defaults", "param_groups[0]")),),
         DECORATED + "print(Probe(True).step(torch.is_grad_enabled))",
-        {"optimizer-step/flipping-differentiable": " accepted: [1.0, 5.0]\n+a leaf Variable"},
+        {"optimizer-step/flipping-differentiable": " accepted\n+a leaf Variable"},
     ),
     Sabotage(
         "the decorator reads defaults once",
@@ -557,7 +557,7 @@ try:
 except torch._dynamo.exc.Unsupported:
     print("more than one graph")
 """,
-        {"optimizer-step/the-decorator": "-  grad mode False  ['mul_']"},
+        {"optimizer-step/the-decorator": "-  graph, grad mode False\n+    _set_grad_enabled"},
     ),
     Sabotage(
         "the decorator does not keep the name of step",
@@ -644,7 +644,7 @@ print(p.is_leaf)
 """,
         {
             "optimizer-step/every-optimizer": "+SGD         True   @torch.no_grad()",
-            "optimizer-step/flipping-differentiable": "+accepted: ",
+            "optimizer-step/flipping-differentiable": "+[1.5, 7.5] [3.0, 15.0]",
         },
     ),
     Sabotage(
@@ -731,7 +731,10 @@ opt.defaults["differentiable"] = True
 opt.step()
 print(p.is_leaf)
 """,
-        {"optimizer-step/why-step-may-write": "-{'fused': True} accepted: [1.0, 5.0] version 0"},
+        {
+            "optimizer-step/every-optimizer": "-SGD         accepted",
+            "optimizer-step/why-step-may-write": 'expected output "[1.0, 5.0] version 0", got no',
+        },
     ),
     Sabotage(
         "a refused step leaves no trace",
@@ -751,7 +754,10 @@ try:
 except RuntimeError:
     print(opt.state[x]["momentum_buffer"])
 """,
-        {"optimizer-step/flipping-differentiable": "+[1.0, 5.0] [4.0, 20.0]"},
+        {
+            "optimizer-step/flipping-differentiable": "-[1.0, 5.0] tensor([ 6., 30.])\n"
+            "+[1.0, 5.0] tensor([ 4., 20.])",
+        },
     ),
     Sabotage(
         "a differentiable Adagrad edits what autograd saved",
@@ -769,7 +775,10 @@ torch.optim.Adagrad([p], differentiable=True).step()
 p.sum().backward()
 print(p.is_leaf)
 """,
-        {"optimizer-step/flipping-differentiable": "-  construct  tensor([-0.2500])"},
+        {
+            "optimizer-step/flipping-differentiable": 'expected output "tensor([-1.]) '
+            'tensor([-0.2500])", got no output',
+        },
     ),
     Sabotage(
         "retain_grad does nothing",
@@ -797,7 +806,7 @@ print(w.retains_grad)
             ),
         ),
         "print(list(torch.optim.SGD([torch.ones(1)]).state_dict()))",
-        {"optimizer-step/flipping-differentiable": "+construct True True"},
+        {"optimizer-step/flipping-differentiable": "-False\n True\n+True"},
     ),
     Sabotage(
         "loading a state keeps the groups' options",
@@ -814,25 +823,7 @@ new = torch.optim.SGD([torch.ones(1)], lr=0.25)
 new.load_state_dict(old.state_dict())
 print(new.param_groups[0]["lr"])
 """,
-        {"optimizer-step/flipping-differentiable": "+construct False False"},
-    ),
-    Sabotage(
-        "a later group takes its options from the first group",
-        (
-            Edit(
-                OPTIMIZER,
-                "                param_group.setdefault(name, default)\n",
-                "                first = self.param_groups[0] if self.param_groups else {}\n"
-                "                param_group.setdefault(name, first.get(name, default))\n",
-            ),
-        ),
-        """
-opt = torch.optim.SGD([torch.ones(1)])
-opt.defaults["momentum"] = 0.5
-opt.add_param_group({"params": [torch.ones(2)]})
-print(opt.param_groups[1]["momentum"])
-""",
-        {"optimizer-step/flipping-differentiable": "+[False, False]"},
+        {"optimizer-step/flipping-differentiable": " False\n-True\n+False"},
     ),
 )
 
