@@ -154,17 +154,6 @@ def change(original, self, *args, **kwargs):
         {"errors/leaf-in-place": "+a leaf Tensor that requires grad"},
     ),
     Sabotage(
-        "the leaf error is a ValueError",
-        in_place("""
-def change(original, self, *args, **kwargs):
-    if is_refused(self):
-        raise ValueError(LEAF_ERROR)
-    return original(self, *args, **kwargs)
-"""),
-        WRITE_TO_LEAF,
-        {"optimizer-step/why-step-may-write": 'got ValueError "a leaf Variable'},
-    ),
-    Sabotage(
         "the leaf error is a subclass of RuntimeError",
         in_place("""
 class LeafError(RuntimeError):
@@ -242,7 +231,7 @@ print(x)
             ),
         ),
         "print(torch.nn.ReLU(inplace=True)(torch.ones(2, requires_grad=True)))",
-        {"errors/leaf-in-place": "-a leaf Variable that requires grad"},
+        {"errors/leaf-in-place": "+tensor([ 2., 10.], grad_fn=<ReluBackward0>)"},
     ),
     Sabotage(
         "an initialiser does not turn grad mode off",
@@ -263,7 +252,7 @@ LEAVES = (
         "is_leaf is False for what does not require grad",
         attribute("is_leaf", "        return self.requires_grad and read(self)"),
         "print(torch.ones(2).is_leaf)",
-        {"leaves/what-is-a-leaf": "-torch.ones(2)                True     False"},
+        {"leaves/what-is-a-leaf": "-torch.ones(2)        True     False"},
     ),
     Sabotage(
         "requires_grad_ makes a result a leaf",
@@ -309,21 +298,6 @@ torch.Tensor.to = lambda self, *args, **kwargs: to(self, *args, **{**kwargs, "co
         {"leaves/what-is-a-leaf": "expected UserWarning"},
     ),
     Sabotage(
-        "the warning about .grad of a non-leaf has other words",
-        attribute(
-            "grad",
-            """
-        with warnings.catch_warnings(record=True) as caught:
-            value = read(self)
-        for warning in caught:
-            warnings.warn(str(warning.message).replace("won't be", "is not"), stacklevel=2)
-        return value
-""",
-        ),
-        READ_GRAD_OF_NON_LEAF,
-        {"leaves/in-place-on-a-leaf": "expected another UserWarning"},
-    ),
-    Sabotage(
         "the warning about .grad of a non-leaf comes twice",
         attribute(
             "grad",
@@ -338,18 +312,6 @@ torch.Tensor.to = lambda self, *args, **kwargs: to(self, *args, **{**kwargs, "co
         ),
         READ_GRAD_OF_NON_LEAF,
         {"leaves/in-place-on-a-leaf": "undeclared UserWarning"},
-    ),
-    Sabotage(
-        "printing does not show requires_grad",
-        (Edit("torch/_tensor_str.py", 'suffixes.append("requires_grad=True")', "pass"),),
-        "print(torch.ones(2, requires_grad=True))",
-        {"index": "+tensor([1., 5.]) True"},
-    ),
-    Sabotage(
-        "tensors are printed with three digits",
-        (Edit("torch/_tensor_str.py", "    precision: int = 4\n", "    precision: int = 3\n"),),
-        "print(torch.tensor([0.25]))",
-        {"errors/leaf-in-place": "+tensor([0.500, 2.500], requires_grad=True) True"},
     ),
     Sabotage(
         "PyTorch has another version",
@@ -415,20 +377,6 @@ with torch.no_grad():
     print(x[0].requires_grad)
 """,
         {"grad-mode/no-grad": "-None True"},
-    ),
-    Sabotage(
-        "no_grad holds for tensors made with requires_grad",
-        appended("""
-original_ones = torch.ones
-
-def ones(*args, requires_grad=False, **kwargs):
-    requires_grad = requires_grad and torch.is_grad_enabled()
-    return original_ones(*args, requires_grad=requires_grad, **kwargs)
-
-torch.ones = ones
-"""),
-        "with torch.no_grad():\n    print(torch.ones(2, requires_grad=True).requires_grad)",
-        {"grad-mode/no-grad": "+None False"},
     ),
     Sabotage(
         "the version counter misses edits under no_grad",
@@ -508,16 +456,10 @@ except ZeroDivisionError:
         },
     ),
     Sabotage(
-        "the decorator always turns grad mode off",
-        (Edit(OPTIMIZER, SET_MODE, "torch.set_grad_enabled(False)"),),
-        DECORATED + "print(Probe(True).step(torch.is_grad_enabled))",
-        {"optimizer-step/every-optimizer": "+SGD         accepted"},
-    ),
-    Sabotage(
         "the decorator reads the group",
         (Edit(OPTIMIZER, SET_MODE, SET_MODE.replace("defaults", "param_groups[0]")),),
         DECORATED + "print(Probe(True).step(torch.is_grad_enabled))",
-        {"optimizer-step/flipping-differentiable": " accepted: [1.0, 5.0]\n+a leaf Variable"},
+        {"optimizer-step/flipping-differentiable": " accepted\n+a leaf Variable"},
     ),
     Sabotage(
         "the decorator reads defaults once",
@@ -557,7 +499,7 @@ try:
 except torch._dynamo.exc.Unsupported:
     print("more than one graph")
 """,
-        {"optimizer-step/the-decorator": "-  grad mode False  ['mul_']"},
+        {"optimizer-step/the-decorator": "-  graph, grad mode False\n+    _set_grad_enabled"},
     ),
     Sabotage(
         "the decorator does not keep the name of step",
@@ -565,38 +507,9 @@ except torch._dynamo.exc.Unsupported:
         DECORATED + "print(Probe.step.__name__)",
         {"optimizer-step/the-decorator": "-step | Run the body."},
     ),
-    Sabotage(
-        "the compiler has other words for a graph break",
-        (
-            Edit(
-                "torch/_dynamo/variables/functions.py",
-                'gb_type="Call to `torch._dynamo.graph_break()`"',
-                'gb_type="Found `torch._dynamo.graph_break()`"',
-            ),
-        ),
-        """
-try:
-    torch.compile(lambda: torch._dynamo.graph_break(), backend="eager", fullgraph=True)()
-except torch._dynamo.exc.Unsupported as error:
-    print(str(error).splitlines()[0])
-""",
-        {"optimizer-step/the-decorator": "+Found `torch._dynamo.graph_break()`"},
-    ),
 )
 
 OPTIMIZERS = (
-    Sabotage(
-        "an optimizer gains differentiable",
-        (
-            Edit(
-                "torch/optim/_muon.py",
-                '"adjust_lr_fn": adjust_lr_fn,\n        }',
-                '"adjust_lr_fn": adjust_lr_fn, "differentiable": False}',
-            ),
-        ),
-        "print('differentiable' in torch.optim.Muon([torch.ones(1, 1)]).defaults)",
-        {"optimizer-step/every-optimizer": "+Muon        True   @torch.no_grad()"},
-    ),
     Sabotage(
         "an optimizer loses differentiable",
         (Edit("torch/optim/rprop.py", '            "differentiable": differentiable,\n', ""),),
@@ -616,24 +529,6 @@ OPTIMIZERS = (
         {"optimizer-step/every-optimizer": "+Lion "},
     ),
     Sabotage(
-        "there is one optimizer less",
-        (
-            Edit("torch/optim/__init__.py", '    "SparseAdam",\n', ""),
-            Edit(
-                "torch/optim/__init__.py",
-                "from torch.optim.sparse_adam import SparseAdam as SparseAdam\n",
-                "",
-            ),
-            Edit(
-                "torch/optim/__init__.py",
-                "del sparse_adam  # type: ignore[name-defined] # noqa: F821\n",
-                "",
-            ),
-        ),
-        "print(hasattr(torch.optim, 'SparseAdam'))",
-        {"optimizer-step/every-optimizer": "-SparseAdam  False  @torch.no_grad()"},
-    ),
-    Sabotage(
         "an optimizer is decorated with no_grad",
         (Edit(SGD, "    @_use_grad_for_differentiable\n", "    @torch.no_grad()\n"),),
         """
@@ -644,7 +539,7 @@ print(p.is_leaf)
 """,
         {
             "optimizer-step/every-optimizer": "+SGD         True   @torch.no_grad()",
-            "optimizer-step/flipping-differentiable": "+accepted: ",
+            "optimizer-step/flipping-differentiable": "+[1.5, 7.5] [3.0, 15.0]",
         },
     ),
     Sabotage(
@@ -656,49 +551,6 @@ opt.load_state_dict(opt.state_dict())
 print("differentiable" in opt.defaults)
 """,
         {"optimizer-step/every-optimizer": " False\n-True\n+False"},
-    ),
-    Sabotage(
-        "step is not hooked",
-        (
-            Edit(
-                OPTIMIZER,
-                "            self.__class__.step = self.profile_hook_step(self.__class__.step)",
-                "            pass",
-            ),
-        ),
-        CALLS_IN_STEP,
-        {"optimizer-step/why-step-may-write": "-True Optimizer.profile_hook_step"},
-    ),
-    Sabotage(
-        "the implementation has another name",
-        (
-            Edit(SGD, "def _single_tensor_sgd(", "def _for_loop_sgd("),
-            Edit(SGD, "func = _single_tensor_sgd\n", "func = _for_loop_sgd\n"),
-        ),
-        CALLS_IN_STEP,
-        {"optimizer-step/why-step-may-write": "+False _for_loop_sgd"},
-    ),
-    Sabotage(
-        "step calls the implementation itself",
-        (
-            Edit(
-                SGD,
-                "            sgd(\n                params",
-                "            _single_tensor_sgd(\n                params",
-            ),
-            Edit(
-                SGD,
-                '                foreach=group["foreach"],\n',
-                "",
-            ),
-            Edit(
-                SGD,
-                '                fused=group["fused"],\n',
-                "",
-            ),
-        ),
-        CALLS_IN_STEP,
-        {"optimizer-step/why-step-may-write": "-False sgd"},
     ),
     Sabotage(
         "foreach is the default on CPU",
@@ -731,7 +583,10 @@ opt.defaults["differentiable"] = True
 opt.step()
 print(p.is_leaf)
 """,
-        {"optimizer-step/why-step-may-write": "-{'fused': True} accepted: [1.0, 5.0] version 0"},
+        {
+            "optimizer-step/every-optimizer": "-SGD         accepted",
+            "optimizer-step/why-step-may-write": 'expected output "[1.0, 5.0] version 0", got no',
+        },
     ),
     Sabotage(
         "a refused step leaves no trace",
@@ -751,7 +606,10 @@ try:
 except RuntimeError:
     print(opt.state[x]["momentum_buffer"])
 """,
-        {"optimizer-step/flipping-differentiable": "+[1.0, 5.0] [4.0, 20.0]"},
+        {
+            "optimizer-step/flipping-differentiable": "-[1.0, 5.0] tensor([ 6., 30.])\n"
+            "+[1.0, 5.0] tensor([ 4., 20.])",
+        },
     ),
     Sabotage(
         "a differentiable Adagrad edits what autograd saved",
@@ -769,7 +627,10 @@ torch.optim.Adagrad([p], differentiable=True).step()
 p.sum().backward()
 print(p.is_leaf)
 """,
-        {"optimizer-step/flipping-differentiable": "-  construct  tensor([-0.2500])"},
+        {
+            "optimizer-step/flipping-differentiable": 'expected output "tensor([-1.]) '
+            'tensor([-0.2500])", got no output',
+        },
     ),
     Sabotage(
         "retain_grad does nothing",
@@ -797,7 +658,7 @@ print(w.retains_grad)
             ),
         ),
         "print(list(torch.optim.SGD([torch.ones(1)]).state_dict()))",
-        {"optimizer-step/flipping-differentiable": "+construct True True"},
+        {"optimizer-step/flipping-differentiable": "-False\n True\n+True"},
     ),
     Sabotage(
         "loading a state keeps the groups' options",
@@ -814,25 +675,7 @@ new = torch.optim.SGD([torch.ones(1)], lr=0.25)
 new.load_state_dict(old.state_dict())
 print(new.param_groups[0]["lr"])
 """,
-        {"optimizer-step/flipping-differentiable": "+construct False False"},
-    ),
-    Sabotage(
-        "a later group takes its options from the first group",
-        (
-            Edit(
-                OPTIMIZER,
-                "                param_group.setdefault(name, default)\n",
-                "                first = self.param_groups[0] if self.param_groups else {}\n"
-                "                param_group.setdefault(name, first.get(name, default))\n",
-            ),
-        ),
-        """
-opt = torch.optim.SGD([torch.ones(1)])
-opt.defaults["momentum"] = 0.5
-opt.add_param_group({"params": [torch.ones(2)]})
-print(opt.param_groups[1]["momentum"])
-""",
-        {"optimizer-step/flipping-differentiable": "+[False, False]"},
+        {"optimizer-step/flipping-differentiable": " False\n-True\n+False"},
     ),
 )
 
