@@ -12,7 +12,7 @@ from conftest import page
 from hypothesis import strategies as st
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
-from page_kernel import NOTE
+from page_note import NOTE
 
 
 def read(body: str) -> Page:

@@ -6,7 +6,7 @@ from checked_cells.outputs import Shown, digest, sort_outputs
 from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_output
-from page_kernel import NOTE
+from page_note import NOTE
 
 PIECES = st.lists(st.text("ab\n ⟂", min_size=1, max_size=5), max_size=6)
 

@@ -4,8 +4,8 @@ A stock kernel lets a cell fail quietly: a thread dies and only a traceback on s
 ``exit()`` is ignored, `input` may wait for ever, a warning is plain text among other text, and
 what C++ code writes to file descriptors arrives whenever a reader thread gets to it. A checked
 page needs each of these as a fact that belongs to one cell. This module turns them into messages
-(see `NOTE`) and is the only code of the site that runs inside a page's process; it is kept free
-of imports from the rest of the site, so that a page sees a plain Python.
+(see `page_note`) and is the only code of the site that runs inside a page's process; it is kept
+free of imports from the rest of the site, so that a page sees a plain Python.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ from ipykernel.iostream import OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
+from page_note import NOTE
 from traitlets import Type
-
-NOTE = "application/vnd.autograd-ground-rules.note+json"
-"""Media type of what the kernel tells the checker about a cell: a warning or a violation."""
 
 OUTPUT_LIMIT = 64 * 1024
 """Characters that one cell may write to stdout or stderr."""

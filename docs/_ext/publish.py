@@ -7,6 +7,7 @@ failures and without warnings. So a failed or interrupted build leaves the last 
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
 import sys
@@ -14,8 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from checked_cells.extension import print_summary
 from checked_cells.interruption import undisturbed
 from filelock import FileLock, Timeout
+from rewriting import pages_to_write
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 
 warnings_seen: list[str] = []
@@ -78,6 +81,34 @@ def restore(final: Path) -> None:
     shutil.rmtree(beside(final, ".new"), ignore_errors=True)
 
 
+def assets_digest(app: Sphinx) -> str:
+    """Return a digest of the files beside the pages that decide what the site looks like."""
+    digest = hashlib.sha256()
+    for directory in (*app.config.html_static_path, *app.config.templates_path):
+        for path in sorted((Path(app.confdir) / directory).rglob("*")):
+            if path.is_file():
+                digest.update(path.as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def end_if_published(app: Sphinx, _builder: object, final: Path) -> None:
+    """End a build that would write what is published already; Sphinx would write parts again."""
+    published = beside(final, ".published")
+    if (
+        app.builder.name == "html"
+        and final.exists()
+        and published.exists()
+        and published.read_text("utf-8") == assets_digest(app)
+        and not warnings_seen
+        and not pages_to_write(app, app.env)
+        and not list(app.builder.get_outdated_docs())
+    ):
+        app.outdir = type(app.outdir)(final)
+        print_summary(app, None)
+        raise SystemExit(0)
+    published.unlink(missing_ok=True)
+
+
 def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
     """Replace the output directory, if the build was without failures and warnings."""
     if exception is not None:
@@ -93,6 +124,7 @@ def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
             final.rename(old)
         new.rename(final)
     shutil.rmtree(old, ignore_errors=True)
+    beside(final, ".published").write_text(assets_digest(app), "utf-8")
     app.outdir = type(app.outdir)(final)
 
 
@@ -102,6 +134,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     take_turn(app)
     final = write_beside(app)
     logging.getLogger("sphinx").addHandler(WarningCounter(Path(app.doctreedir)))
+    # After the failures of the checks, and before anything is written.
+    app.connect("write-started", partial(end_if_published, final=final), priority=600)
     # After MyST-NB has added its style sheet, and before the summary names the file to open.
     app.connect("build-finished", partial(publish, final=final), priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,8 +11,9 @@ from pathlib import Path
 from checked_cells.accept import accepted_text
 from checked_cells.compare import difference
 from checked_cells.interruption import clean_up_when_terminated
+from checked_cells.page import TIMEOUT
 from checked_cells.report import summary, write_failures
-from checked_cells.run import TIMEOUT, PageResult, run_pages
+from checked_cells.run import PageResult, run_pages
 from checked_cells.site import load_page
 from checked_cells.versions import PROJECT
 

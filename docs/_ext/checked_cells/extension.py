@@ -27,9 +27,8 @@ from sphinx.environment import BuildEnvironment
 
 from checked_cells.compare import Check
 from checked_cells.interruption import clean_up_when_terminated
-from checked_cells.page import Failure, Page
+from checked_cells.page import TIMEOUT, Failure, Page
 from checked_cells.report import outputs_checked, summary, write_checks, write_failures
-from checked_cells.run import TIMEOUT, run_pages
 from checked_cells.site import load_page, shown_path, stale_entries, unread_pages
 from checked_cells.versions import fingerprint, python_version, torch_version
 
@@ -97,6 +96,10 @@ def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
     """Execute the pages that are about to be read, and strike those that fail off the list."""
     source = Path(app.srcdir)
     BUILD.failures += stale_entries(source) + unread_pages(source)
+    if not docnames:
+        return
+    from checked_cells.run import run_pages  # not at the top: Jupyter takes a while to import
+
     pages = [load_page(Path(env.doc2path(docname)), source) for docname in docnames]
     jobs = max(1, app.parallel)
     results = run_pages(

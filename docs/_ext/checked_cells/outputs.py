@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
-from page_kernel import NOTE
+from page_note import NOTE
 
 from checked_cells.normalise import normalise
 

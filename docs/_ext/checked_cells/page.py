@@ -25,6 +25,9 @@ EXPECT = re.compile(r"\{expect\}(?: (?P<kind>\S+))?")
 RAISES = "raises-exception"
 STANDS_ALONE = "stands-alone"
 
+TIMEOUT = 30
+"""Seconds that one cell may take, unless told otherwise."""
+
 
 @dataclass(frozen=True, order=True)
 class Failure:

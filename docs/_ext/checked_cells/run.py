@@ -25,12 +25,9 @@ from nbformat.v4 import new_code_cell
 from checked_cells.clean_room import clean_room, page_template
 from checked_cells.compare import Check, compare_cell, not_passed
 from checked_cells.outputs import CellOutcome, sort_outputs
-from checked_cells.page import Failure, Page, notebook
+from checked_cells.page import TIMEOUT, Failure, Page, notebook
 from checked_cells.progress import Progress
 from checked_cells.template import Template
-
-TIMEOUT = 30
-"""Seconds that one cell may take, unless told otherwise."""
 
 PAGE_MEMORY = 400 * 1024**2
 """Bytes that a page's process may need beside what it shares with the template."""
