@@ -158,7 +158,7 @@ def test_keys_that_are_refused(old: str, new: str, problem: str) -> None:
         (" -j auto ", " -j 1 "),
         (" -c . docs ", " . "),
         ("$READTHEDOCS_OUTPUT/html", "_build/html"),
-        ("python -m sphinx", "sh -m sphinx"),
+        ("python -I -X utf8 -m sphinx", "sh -m sphinx"),
     ],
 )
 def test_build_commands_that_are_refused(old: str, new: str) -> None:
@@ -166,7 +166,7 @@ def test_build_commands_that_are_refused(old: str, new: str) -> None:
 
 
 def test_interpreter_and_doctree_directory_are_free() -> None:
-    moved = changed("python -m sphinx", "/opt/python3 -m sphinx").replace("_build/doctrees", "/d")
+    moved = changed("python -I", "/opt/python3 -I").replace("_build/doctrees", "/d")
     assert builds_otherwise(moved) == []
 
 

@@ -21,6 +21,7 @@ class Progress:
         self.stream = stream
         self.on_terminal = stream.isatty()
         self.done = 0
+        self.width = 0
         self.running: dict[str, float] = {}
 
     def started(self, page: Page) -> None:
@@ -38,16 +39,20 @@ class Progress:
             self._write(f"[{self.done}/{self.total}] {page.path} {seconds:.1f} s\n")
 
     def _show_running(self) -> None:
-        if not self.on_terminal:
-            return
-        longest = min(self.running, key=self.running.get, default="")
-        # Back to the line's start, and clear it.
-        self._write(f"\r\x1b[K{self.done}/{self.total} pages {longest}")
+        if self.on_terminal:
+            longest = min(self.running, key=self.running.get, default="")
+            self._overwrite(f"{self.done}/{self.total} pages {longest}")
 
     def close(self) -> None:
         """Clear the line on a terminal."""
         if self.on_terminal:
-            self._write("\r\x1b[K")
+            self._overwrite("")
+            self._write("\r")
+
+    def _overwrite(self, text: str) -> None:
+        """Write over the line before; spaces clear it on every terminal, in any colour."""
+        self._write("\r" + text.ljust(self.width))
+        self.width = len(text)
 
     def _write(self, text: str) -> None:
         self.stream.write(text)
