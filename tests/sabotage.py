@@ -352,6 +352,23 @@ torch.Tensor.to = lambda self, *args, **kwargs: to(self, *args, **{**kwargs, "co
         {"errors/leaf-in-place": "+tensor([0.500, 2.500], requires_grad=True) True"},
     ),
     Sabotage(
+        "converting a module replaces its parameters",
+        (
+            Edit(
+                "torch/__future__.py",
+                "_overwrite_module_params_on_conversion: bool = False",
+                "_overwrite_module_params_on_conversion: bool = True",
+            ),
+        ),
+        """
+layer = torch.nn.Linear(1, 1)
+weight = layer.weight
+layer.double()
+print(layer.weight is weight)
+""",
+        {"leaves/how-leaves-stop-being-leaves": "-True True torch.float64"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
