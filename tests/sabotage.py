@@ -369,6 +369,23 @@ print(layer.weight is weight)
         {"leaves/how-leaves-stop-being-leaves": "-True True torch.float64"},
     ),
     Sabotage(
+        "backward fills every leaf whatever inputs says",
+        (
+            Edit(
+                "torch/autograd/__init__.py",
+                "        inputs_tuple,\n        allow_unreachable=True,\n",
+                "        (),\n        allow_unreachable=True,\n",
+            ),
+        ),
+        """
+x = torch.ones(1, requires_grad=True)
+other = torch.ones(1, requires_grad=True)
+(x + other).backward(inputs=[x])
+print(other.grad)
+""",
+        {"leaves/where-gradients-land": "+tensor([3., 3.]) None"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
