@@ -386,6 +386,26 @@ print(other.grad)
         {"leaves/where-gradients-land": "+tensor([3., 3.]) None"},
     ),
     Sabotage(
+        "iterating takes one view at a time",
+        (
+            Edit(
+                "torch/_tensor.py",
+                "        return iter(self.unbind(0))\n",
+                "        return (self[i] for i in range(len(self)))\n",
+            ),
+        ),
+        """
+image = torch.ones(2, 3, requires_grad=True).clone()
+try:
+    for channel in image:
+        channel.mul_(2.0)
+    print(image)
+except RuntimeError as error:
+    print(error)
+""",
+        {"leaves/views-and-slices": "Output 0 of Unbind is a view and is being modified inplace."},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
