@@ -406,6 +406,21 @@ except RuntimeError as error:
         {"leaves/views-and-slices": "Output 0 of Unbind is a view and is being modified inplace."},
     ),
     Sabotage(
+        "a module has a flag requires_grad",
+        appended("""
+torch.nn.Module.requires_grad = property(
+    fget=lambda self: all(p.requires_grad for p in self.parameters()),
+    fset=lambda self, value: self.requires_grad_(value),
+)
+"""),
+        """
+layer = torch.nn.Linear(1, 1)
+layer.requires_grad = False
+print(layer.weight.requires_grad)
+""",
+        {"leaves/changing-requires-grad": "-True False\n+False False"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
