@@ -421,6 +421,24 @@ print(layer.weight.requires_grad)
         {"leaves/changing-requires-grad": "-True False\n+False False"},
     ),
     Sabotage(
+        "a fused step is counted",
+        (
+            Edit(
+                SGD,
+                "        torch._fused_sgd_(\n",
+                "        torch.autograd.graph.increment_version(device_params)\n"
+                "        torch._fused_sgd_(\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.SGD([p], fused=True).step()
+print(p._version)
+""",
+        {"leaves/version-counter": "+SGD     version 1, written: True"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
