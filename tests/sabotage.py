@@ -314,6 +314,93 @@ torch.Tensor.to = lambda self, *args, **kwargs: to(self, *args, **{**kwargs, "co
         {"leaves/in-place-on-a-leaf": "undeclared UserWarning"},
     ),
     Sabotage(
+        "converting a module replaces its parameters",
+        (
+            Edit(
+                "torch/__future__.py",
+                "_overwrite_module_params_on_conversion: bool = False",
+                "_overwrite_module_params_on_conversion: bool = True",
+            ),
+        ),
+        """
+layer = torch.nn.Linear(1, 1)
+weight = layer.weight
+layer.double()
+print(layer.weight is weight)
+""",
+        {"leaves/how-leaves-stop-being-leaves": "-True True torch.float64"},
+    ),
+    Sabotage(
+        "backward fills every leaf whatever inputs says",
+        (
+            Edit(
+                "torch/autograd/__init__.py",
+                "        inputs_tuple,\n        allow_unreachable=True,\n",
+                "        (),\n        allow_unreachable=True,\n",
+            ),
+        ),
+        """
+x = torch.ones(1, requires_grad=True)
+other = torch.ones(1, requires_grad=True)
+(x + other).backward(inputs=[x])
+print(other.grad)
+""",
+        {"leaves/where-gradients-land": "+tensor([3., 3.]) None"},
+    ),
+    Sabotage(
+        "iterating takes one view at a time",
+        (
+            Edit(
+                "torch/_tensor.py",
+                "        return iter(self.unbind(0))\n",
+                "        return (self[i] for i in range(len(self)))\n",
+            ),
+        ),
+        """
+image = torch.ones(2, 3, requires_grad=True).clone()
+try:
+    for channel in image:
+        channel.mul_(2.0)
+    print(image)
+except RuntimeError as error:
+    print(error)
+""",
+        {"leaves/views-and-slices": "Output 0 of Unbind is a view and is being modified inplace."},
+    ),
+    Sabotage(
+        "a module has a flag requires_grad",
+        appended("""
+torch.nn.Module.requires_grad = property(
+    fget=lambda self: all(p.requires_grad for p in self.parameters()),
+    fset=lambda self, value: self.requires_grad_(value),
+)
+"""),
+        """
+layer = torch.nn.Linear(1, 1)
+layer.requires_grad = False
+print(layer.weight.requires_grad)
+""",
+        {"leaves/changing-requires-grad": "-True False\n+False False"},
+    ),
+    Sabotage(
+        "a fused step is counted",
+        (
+            Edit(
+                SGD,
+                "        torch._fused_sgd_(\n",
+                "        torch.autograd.graph.increment_version(device_params)\n"
+                "        torch._fused_sgd_(\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.SGD([p], fused=True).step()
+print(p._version)
+""",
+        {"leaves/version-counter": "+SGD     version 1, written: True"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
