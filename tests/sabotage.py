@@ -494,6 +494,125 @@ print(x._version)
     ),
 )
 
+# The pages about grad mode. Each of these is a behaviour that readers expect, and PyTorch has not.
+GRAD_MODE_REACH = (
+    Sabotage(
+        "detach has a version counter of its own",
+        appended("torch.Tensor.detach = lambda self: self.data\n"),
+        """
+x = torch.ones(2, requires_grad=True)
+x.detach().add_(1.0)
+print(x._version)
+""",
+        {"grad-mode/data-detach-or-no-grad": "+x.detach()         True   False"},
+    ),
+    Sabotage(
+        "a decorated generator is like any function",
+        (
+            Edit(
+                "torch/utils/_contextlib.py",
+                "if inspect.isgeneratorfunction(func):",
+                "if False:",
+            ),
+        ),
+        """
+@torch.no_grad()
+def modes():
+    yield torch.is_grad_enabled()
+
+print(list(modes()))
+""",
+        {"grad-mode/how-far-it-reaches": "-False True\n+True True"},
+    ),
+    Sabotage(
+        "a decorated async def runs in the decorator's mode",
+        (
+            Edit(
+                "torch/utils/_contextlib.py",
+                "    if inspect.isgeneratorfunction(func):\n",
+                """\
+    if inspect.iscoroutinefunction(func):
+
+        @functools.wraps(func)
+        async def coroutine(*args, **kwargs):
+            with ctx_factory():
+                return await func(*args, **kwargs)
+
+        return coroutine
+
+    if inspect.isgeneratorfunction(func):
+""",
+            ),
+        ),
+        """
+import asyncio
+
+@torch.no_grad()
+async def mode():
+    return torch.is_grad_enabled()
+
+print(asyncio.run(mode()))
+""",
+        {"grad-mode/how-far-it-reaches": "-decorated: True\n+decorated: False"},
+    ),
+    Sabotage(
+        "evaluation mode stops recording",
+        appended("""
+call = torch.nn.Module.__call__
+
+def call_recorded_in_training(self, *args, **kwargs):
+    with torch.set_grad_enabled(torch.is_grad_enabled() and self.training):
+        return call(self, *args, **kwargs)
+
+torch.nn.Module.__call__ = call_recorded_in_training
+"""),
+        "print(torch.nn.Linear(1, 1).eval()(torch.ones(1)).requires_grad)",
+        {"grad-mode/what-it-does-not-do": "-eval():    recorded: True"},
+    ),
+    Sabotage(
+        "set_grad_enabled as a decorator leaves its mode behind",
+        (
+            Edit(
+                GRAD_MODE,
+                "(self, orig_func: F) -> F:\n        torch._C._set_grad_enabled(self.prev)\n",
+                "(self, orig_func: F) -> F:\n",
+            ),
+        ),
+        "torch.set_grad_enabled(False)(print)\nprint(torch.is_grad_enabled())",
+        {"grad-mode/enable-grad-and-set-grad-enabled": "+after decorating: False"},
+    ),
+    Sabotage(
+        "a view made under no_grad leads back to its base",
+        appended("""
+index = torch.Tensor.__getitem__
+
+def recorded_view(self, key):
+    with torch.enable_grad():
+        return index(self, key)
+
+torch.Tensor.__getitem__ = recorded_view
+"""),
+        """
+x = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    print(x[:1].is_leaf)
+""",
+        {"grad-mode/views-made-without-grad": "-True True\n-None None\n+True False"},
+    ),
+    Sabotage(
+        "inference mode is no_grad",
+        (
+            Edit(
+                GRAD_MODE,
+                "self._inference_mode_context = torch._C._InferenceMode(self.mode)",
+                "self._inference_mode_context = set_grad_enabled(not self.mode)",
+            ),
+        ),
+        "with torch.inference_mode():\n    print(torch.ones(2).is_inference())",
+        {"grad-mode/inference-mode": "-created: True\n"},
+    ),
+)
+
 SET_MODE = 'torch.set_grad_enabled(self.defaults["differentiable"])'
 RESTORE = """\
         finally:
@@ -766,4 +885,4 @@ print(new.param_groups[0]["lr"])
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *DECORATOR, *OPTIMIZERS)
+SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS)
