@@ -98,6 +98,14 @@ def test_no_rule_that_applies_is_left_out(built_project: Project) -> None:
     assert "bs-tooltip-auto" in css  # bootstrap.js composes this name
 
 
+def test_pictures_have_sizes(built_project: Project) -> None:
+    """So that the text does not jump when they arrive."""
+    for path, text in pages(built_project.site).items():
+        for image in BeautifulSoup(text, "html.parser").find_all("img"):
+            given = {*image.attrs, *re.findall(r"[\w-]+(?=:)", image.get("style", ""))}
+            assert {"width", "height"} <= given, f"{path}: {image}"
+
+
 def test_addresses_in_the_style_sheet_lead_to_files(built_project: Project) -> None:
     for address in re.findall(r"url\((?!\"?data:)\"?([^)\"#]+)", styles(built_project)):
         assert (built_project.site / "_static" / address).is_file(), address
