@@ -114,7 +114,11 @@ def build(root: Path, target: str = "html", **variables: str) -> float:
     """Build a scratch project to its end; return the seconds that it took."""
     began = time.monotonic()
     process = start(root, target, **variables)
-    output, _ = process.communicate()
+    try:
+        output, _ = process.communicate()
+    finally:
+        process.terminate()  # when this is interrupted; an ended process is not there to hear it
+        process.wait()
     seconds = time.monotonic() - began
     if process.returncode:
         raise SystemExit(f"a build for the measurement failed:\n{output}")
@@ -141,7 +145,10 @@ def timed(measure: Callable[[], object]) -> float:
 
 
 def memory(process: psutil.Process) -> int:
-    """Return the bytes of a process and all that it started; shared ones count once in all."""
+    """Return the bytes of a process and all that it started; shared ones count once in all.
+
+    What a program outside of these shares with them, such as another PyTorch, counts in part.
+    """
     total = 0
     for one in [process, *process.children(recursive=True)]:
         try:
