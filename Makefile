@@ -8,6 +8,8 @@ JOBS ?= auto
 PAGES ?=
 # requirements: package names to bring up to date, or `all`.
 UPGRADE ?=
+# bench: anything for fewer pages and one run.
+QUICK ?=
 
 # Someone's settings for other projects would put other packages before those in .venv.
 unexport PYTHONHOME PYTHONPATH
@@ -34,7 +36,7 @@ exit 1
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: html check accept live linkcheck test lint requirements set-up set-up-tests set-up-browser clean distclean help
+.PHONY: html check accept live linkcheck test bench lint requirements set-up set-up-tests set-up-browser clean distclean help
 
 html: set-up  ## build the whole site into _build/html and check every output on it
 	@$(SPHINX) html $(SPHINX_ARGS) _build/html
@@ -61,6 +63,9 @@ linkcheck: set-up  ## visit every link that leaves the site
 
 test: set-up-browser  ## run all tests
 	@.venv/bin/python -m pytest
+
+bench: set-up-tests  ## measure speed, memory and weight, in about 15 minutes; QUICK=1 to try it
+	@QUICK=$(QUICK) .venv/bin/python tools/bench.py
 
 lint: set-up-tests  ## check the Python code's style
 	@.venv/bin/python -m ruff check .

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +23,11 @@ settings.register_profile(
 settings.load_profile("any speed")
 
 PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT / "docs" / "_ext"))
+sys.path[:0] = [str(PROJECT / "docs" / "_ext"), str(PROJECT / "tools")]
 
 from checked_cells.page import Page, read_file  # noqa: E402 (the path is set above)
+from first_view import chromium  # noqa: E402
+from playwright.sync_api import Browser  # noqa: E402
 
 FRONT_MATTER = """\
 ---
@@ -220,3 +223,13 @@ def built_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     result = project.build()
     assert result.status == 0, result.output
     return project
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    with chromium() as browser:
+        if browser is None:
+            message = "no Chromium on PATH and none of playwright's; `make test` installs one"
+            pytest.fail(message, pytrace=False)
+        yield browser

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-import threading
 from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from conftest import DOCNAMES, Project
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from first_view import served
+from playwright.sync_api import Browser, Page, expect
 
 PAGES = [*DOCNAMES, "search"]
 ERROR_PAGE = "errors/leaf-in-place"
@@ -26,43 +22,11 @@ widths = pytest.mark.parametrize("width", WIDTHS)
 schemes = pytest.mark.parametrize("scheme", SCHEMES)
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files without a line for each request."""
-
-    def log_message(self, *_args: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def root(built_project: Project) -> Iterator[str]:
     """The address at which the built site is served."""
-    handler = partial(QuietHandler, directory=str(built_project.site))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
-def chromium_path(playwright: Playwright) -> str:
-    """Return a Chromium of the machine, or the one that playwright has installed."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
-    if Path(playwright.chromium.executable_path).exists():
-        return playwright.chromium.executable_path
-    message = "no Chromium on PATH and none of playwright's; `make test` installs one"
-    return pytest.fail(message, pytrace=False)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A headless Chromium."""
-    with sync_playwright() as playwright:
-        path = chromium_path(playwright)
-        browser = playwright.chromium.launch(executable_path=path, args=["--disable-gpu"])
-        yield browser
-        browser.close()
+    with served(built_project.site) as address:
+        yield address
 
 
 class Tab:
