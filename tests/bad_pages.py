@@ -729,6 +729,11 @@ PAGES = [
         page(GOOD_CELL + MARK + "## A section\n\nText.\n"),
         "a section needs a lasting label",
     ),
+    Case(
+        "form-label-of-another-page",
+        page(GOOD_CELL + "(other-page)=\n" + MARK + "## A section\n\nText.\n"),
+        "a section needs a lasting label",
+    ),
     Case("form-no-cell", MARK + page("Text.\n"), "the page has no cell"),
     Case(
         "form-listed-with-cell",

@@ -215,3 +215,16 @@ def test_two_pages_may_have_the_same_text(project: Project) -> None:
     assert project.build().status == 0
     texts = [(project.site / f"{name}.html").read_text("utf-8") for name in "ab"]
     assert all("<span></span>1" in text for text in texts)
+
+
+def test_pictures_and_names_of_pages_are_what_they_seem(project: Project) -> None:
+    figure = "```{figure} x.svg\n:target: javascript:alert(1)\n:alt: x\n\nText.\n```\n"
+    write_pages(project, {"figure": ONE + figure})
+    (project.root / "docs" / "directory.md").mkdir()
+    (project.root / "docs" / "nowhere.md").symlink_to("gone")
+    failed(
+        project.build(),
+        "docs/figure.md:20: a picture with :target:",
+        "docs/directory.md:1: not a page",
+        "docs/nowhere.md:1: not a page",
+    )

@@ -187,16 +187,10 @@ class PageShell(ZMQInteractiveShell):
             return True  # it has ended
         return any(name in command for name in HELPERS)
 
-    def showtraceback(self, exc_tuple: Any = None, *args: Any, **options: Any) -> None:
-        """Report a group of exceptions as any other; IPython would print it to stderr."""
+    def showtraceback(self, exc_tuple: Any = None, *_args: Any, **_options: Any) -> None:
+        """Report any exception alike; IPython would format it first, or print a group to stderr."""
         etype, evalue, _traceback = self._get_exc_info(exc_tuple)
-        link = evalue
-        while link is not None and not isinstance(link, BaseExceptionGroup):
-            link = link.__context__
-        if link is None:
-            super().showtraceback(exc_tuple, *args, **options)
-        else:
-            self._showtraceback(etype, evalue, [])
+        self._showtraceback(etype, evalue, [])
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         """Report an exception under its whole name; tracebacks are never shown on a page."""

@@ -59,7 +59,8 @@ def _check_labels(page: Page, blocks: list[Token]) -> None:
     for token in blocks:
         if token.type == "heading_open" and token.tag == "h2":
             name = page.docname.split("/")[-1]
-            if before is None or before.type != "myst_target":
+            label = before.content if before and before.type == "myst_target" else ""
+            if not label.startswith(f"{name}-"):
                 page.fail(
                     token.map[0] + 1,
                     f"a section needs a lasting label: write ({name}-WORD)= above it",

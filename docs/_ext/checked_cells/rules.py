@@ -186,6 +186,8 @@ def _check_directive(page: Page, token: Token, line: int, info: str) -> None:
     name, title = match.groups() if match else (info, "")
     if name not in DIRECTIVES:
         page.fail(line, f"directive {{{name}}} is not among those allowed: {', '.join(DIRECTIVES)}")
+    elif re.search(r"^:target:", token.content, re.MULTILINE):
+        page.fail(line, "a picture with :target: is a link that nothing checks; write a link")
     elif name != "toctree":
         _check_blocks(page, parse(title), line - 1, name)
         _check_blocks(page, parse(token.content), line, name)

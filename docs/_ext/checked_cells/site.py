@@ -35,10 +35,10 @@ def _entries(source: Path) -> Iterator[tuple[int, str, str]]:
 
 def shown_path(path: Path) -> str:
     """Return a file's path as a person would type it at the project's top."""
-    try:
-        return path.resolve().relative_to(PROJECT).as_posix()
-    except ValueError:
-        return str(path)
+    for place in (Path(os.path.abspath(path)), path.resolve()):  # a link has its own name
+        if PROJECT in place.parents:
+            return place.relative_to(PROJECT).as_posix()
+    return str(path)
 
 
 def load_page(path: Path, source: Path) -> Page:
@@ -76,9 +76,10 @@ def _docname(path: Path, source: Path) -> str:
 def unread_pages(source: Path) -> list[Failure]:
     """Return a failure for each file that looks like a page but that Sphinx does not read."""
     return [
-        Failure(shown_path(path), 1, "not a page, for its name does not end in .md; rename it")
+        Failure(shown_path(path), 1, "not a page: a page is a file whose name ends in .md")
         for path in sorted(source.rglob("*"))
-        if path.suffix != ".md" and path.suffix.lower() in (".md", ".markdown", ".mdown", ".mkd")
+        if path.suffix.lower() in (".md", ".markdown", ".mdown", ".mkd")
+        and not (path.suffix == ".md" and path.is_file())
     ]
 
 
