@@ -28,6 +28,7 @@ from bench_project import (
     OPTIMIZER_CELLS,
     PROJECT,
     SMALL_CELL,
+    command,
     copy_of_site,
     forget_build,
     make_project,
@@ -112,6 +113,7 @@ class Bench:
 
 def build(root: Path, target: str = "html", **variables: str) -> float:
     """Build a scratch project to its end; return the seconds that it took."""
+    command(target)
     began = time.monotonic()
     process = start(root, target, **variables)
     try:

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -67,6 +68,7 @@ INDEX = "# Index\n\nThe pages.\n\n```{toctree}\n:glob:\n\n*\n```\n"
 
 CONF = f"""\
 import sys
+from functools import cache
 from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), {str(PROJECT / "tools")!r}]
 from project_conf import *
@@ -145,8 +147,12 @@ def copy_of_site(root: Path) -> Path:
     return root
 
 
+@cache
 def command(target: str) -> list[str]:
-    """Return the command that `make TARGET` runs for Sphinx, with this very interpreter."""
+    """Return the command that `make TARGET` runs for Sphinx, with this very interpreter.
+
+    Kept, for asking `make` takes time that belongs to no measurement.
+    """
     shown = subprocess.run(
         ["make", "-n", target], cwd=PROJECT, capture_output=True, text=True, check=True
     )
