@@ -43,6 +43,7 @@ html_baseurl = os.environ.get(
 )
 html_static_path = ["docs/_static"]
 html_css_files = ["site.css"]
+html_search_scorer = "docs/_ext/search_scorer.js"
 html_copy_source = False  # cells with {expect} blocks are not what a reader wants to download
 html_use_index = False  # there is nothing in it
 html_show_sphinx = False

@@ -266,6 +266,8 @@ def test_search_finds_the_page_of_a_message(open_tab: OpenTab, width: int) -> No
     tab.page.keyboard.press("Enter")
     found = tab.page.locator("#search-results li a").first
     expect(found).to_contain_text(MESSAGE)
+    # Every page found is fetched for its summary; leaving before would count as failed requests.
+    tab.page.wait_for_load_state("networkidle")
     found.click()
     expect(tab.page.locator("h1")).to_contain_text(MESSAGE)
     assert not tab.problems
