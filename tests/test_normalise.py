@@ -20,7 +20,7 @@ PAIRS = {
     "colour": ("\x1b[31mred\x1b[0m \x1b[1;38;5;9mx\x1b[K", "red x"),
     "temporary name": ("/tmp/tmpab12cd_9/x.pt", "/tmp/tmp…/x.pt"),
     "no temporary name": ("/tmp/tmpab12cd_90/x tmpab12cd_9", "/tmp/tmpab12cd_90/x tmpab12cd_9"),
-    "room": (f"{tempfile.gettempdir()}/page-ab12cd_9/work/x", "/tmp/work/x"),
+    "room": (f"{tempfile.gettempdir()}/page-ab12cd_9/home/x", "/tmp/home/x"),
     "installation": (f"{torch.__path__[0]}/optim/sgd.py:1", "torch/optim/sgd.py:1"),
     "standard library": (
         f"{pytest.__file__} {tempfile.__file__}",
