@@ -164,3 +164,14 @@ def test_without_a_template_pages_start_afresh(
     results = run_pages([sleeping(number) for number in range(2)], 2, stream=io.StringIO())
     assert [result.failures for result in results] == [[], []]
     assert "every page starts afresh" in capfd.readouterr().err
+
+
+def test_a_template_that_hangs_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("checked_cells.template.START_LIMIT", 1)
+    monkeypatch.setattr("checked_cells.clean_room.TEMPLATE", "import time; time.sleep(10**6)")
+    results = run_pages([sleeping(number) for number in range(2)], 2, stream=io.StringIO())
+    assert [result.failures for result in results] == [[], []]
+    assert "every page starts afresh" in capfd.readouterr().err
+    assert not psutil.Process().children()

@@ -56,7 +56,11 @@ class Template:
             TemplateLost: if that does not happen.
         """
         loop = asyncio.get_running_loop()
-        line = await loop.run_in_executor(None, self.process.stdout.readline)
+        reading = loop.run_in_executor(None, self.process.stdout.readline)
+        try:
+            line = await asyncio.wait_for(reading, START_LIMIT)
+        except TimeoutError as error:
+            raise TemplateLost from error
         if line.strip() != b"ready":
             raise TemplateLost
 
