@@ -92,7 +92,19 @@ def test_unusual_cells_neither_crash_nor_are_refused(project: Project) -> None:
             "good-fork": cell(f"{start}\nnew.start()\nnew.join()", expect("")),
             "good-group": cell(
                 "raise ExceptionGroup('both', [ValueError(1), TypeError(2)])",
-                expect("both (2 sub-exceptions)", "ExceptionGroup"),
+                expect(
+                    "both (2 sub-exceptions)\n  ValueError: 1\n  TypeError: 2", "ExceptionGroup"
+                ),
+                tags="raises-exception",
+            ),
+            "good-nameless": cell(
+                "class Odd(Exception):\n"
+                "    def __str__(self):\n"
+                "        return 1 / 0\n\n"
+                "odd = Odd()\n"
+                "odd.add_note('noted')\n"
+                "raise odd",
+                expect("<exception str() failed>\nnoted", "__main__.Odd"),
                 tags="raises-exception",
             ),
             "long": cell("'x' * 70_000", expect("x")),

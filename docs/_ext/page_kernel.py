@@ -18,6 +18,7 @@ import resource
 import signal
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import warnings
@@ -30,6 +31,7 @@ from ipykernel.iostream import OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
+from IPython.core.interactiveshell import ExecutionResult
 from page_note import NOTE
 from traitlets import Type
 
@@ -89,6 +91,20 @@ def qualified_name(cls: type) -> str:
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def whole_message(error: BaseException) -> str:
+    """Return what Python prints of `error` behind its class: message, notes, what a group holds."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "<exception str() failed>"  # Python's own words for it
+    lines = [message, *map(str, getattr(error, "__notes__", ()))]
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            line = f"{qualified_name(type(inner))}: {whole_message(inner)}"
+            lines.append(textwrap.indent(line, "  "))
+    return "\n".join(lines)
 
 
 class PageShell(ZMQInteractiveShell):
@@ -196,8 +212,19 @@ class PageShell(ZMQInteractiveShell):
         """Report an exception under its whole name; tracebacks are never shown on a page."""
         if etype is OutputLimitExceeded:
             return
-        name = qualified_name(etype)
-        super()._showtraceback(type(name, (), {}), evalue, [f"{name}: {evalue}"])
+        name, message = qualified_name(etype), whole_message(evalue)
+        super()._showtraceback(type(name, (), {}), message, [f"{name}: {message}"])
+
+    async def run_cell_async(self, *args: Any, **options: Any) -> ExecutionResult:
+        """Run a cell; an error whose `str()` fails must not fail again in the kernel's reply."""
+        result = await super().run_cell_async(*args, **options)
+        if result.error_in_exec is not None:
+            result.error_in_exec = Exception(whole_message(result.error_in_exec))
+        return result
+
+    def _format_exception_for_storage(self, *_args: Any, **_options: Any) -> dict[str, str]:
+        """Store nothing: no page has the magics that ask, and `str()` of an error may fail."""
+        return {}
 
     def _warned(
         self, message: Warning | str, category: type[Warning], *_location: object, **_kw: object
