@@ -194,8 +194,17 @@ def test_no_command_hides_a_page_or_an_output(project: Project) -> None:
         "-Dnb_execution_mode=force",
         "-Dnb_remove_code_outputs=1",
         "-Dsuppress_warnings=myst.header",
+        "-Dnb_custom_formats.x=1",
+        "-Aoutputs_checked=100",
     )
-    names = ("exclude_patterns", "nb_execution_mode", "nb_remove_code_outputs", "suppress_warnings")
+    names = (
+        "exclude_patterns",
+        "html_context.outputs_checked",
+        "nb_custom_formats.x",
+        "nb_execution_mode",
+        "nb_remove_code_outputs",
+        "suppress_warnings",
+    )
     failed(result, *(f"conf.py:1: {name} may not be set" for name in names))
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.cmd.build import get_parser
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
@@ -67,8 +68,14 @@ def keep_executed_text(_app: Sphinx, docname: str, content: list[str]) -> None:
 
 
 def refuse_settings(_app: Sphinx, config: Config) -> None:
-    """Fail for each ``-D`` that could hide a page, an output or a warning."""
-    for name in sorted(config.overrides):
+    """Fail for each ``-D`` or ``-A`` that could hide a page, an output or a warning.
+
+    They are taken from the command, since some are merged into other values before anybody asks.
+    """
+    command, _ = get_parser().parse_known_args(sys.argv[1:])
+    given = {definition.partition("=")[0] for definition in command.define}
+    given |= {f"html_context.{definition.partition('=')[0]}" for definition in command.htmldefine}
+    for name in sorted(given | set(config.overrides)):
         if not SETTABLE.fullmatch(name):
             BUILD.failures.append(Failure("conf.py", 1, f"{name} may not be set by a command (-D)"))
 
