@@ -27,29 +27,8 @@ sys.path[:0] = [str(PROJECT / "docs" / "_ext"), str(PROJECT / "tools")]
 
 from checked_cells.page import Page, read_file  # noqa: E402 (the path is set above)
 from first_view import chromium  # noqa: E402
+from made_pages import FRONT_MATTER, INDEX  # noqa: E402
 from playwright.sync_api import Browser  # noqa: E402
-
-FRONT_MATTER = """\
----
-file_format: mystnb
-kernelspec:
-  name: python3
-  language: python
-  display_name: Python 3
----
-"""
-
-INDEX = """\
-# Index
-
-The index.
-
-```{toctree}
-:glob:
-
-*
-```
-"""
 
 
 def page(body: str, title: str = "A page") -> str:

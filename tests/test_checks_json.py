@@ -120,3 +120,10 @@ def test_schema_refuses_other_records(builds: tuple, wrong: dict) -> None:
     changed = {**content, "checks": [{**content["checks"][0], **wrong}]}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(changed, SCHEMA, cls=jsonschema.Draft202012Validator)
+
+
+def test_schema_refuses_other_facts(builds: tuple) -> None:
+    _, content, _, _ = builds
+    for changed in ({**content, "more": 1}, {**content, "pytorch": ""}, {"checks": []}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(changed, SCHEMA, cls=jsonschema.Draft202012Validator)

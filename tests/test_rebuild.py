@@ -246,6 +246,16 @@ def test_navigation_is_that_of_a_clean_build(tmp_path: Path, project: Project) -
     assert_like_clean_build(project, tmp_path / "page added, seen by check first")
 
 
+def test_a_page_that_only_ever_failed_can_be_removed(project: Project, tmp_path: Path) -> None:
+    """A list of pages by pattern names it, though it was never read."""
+    project.write("good.md", page(cell("print(1)", expect("1")), "Good"))
+    project.write("bad.md", page(cell("print(1)", expect("2")), "Bad"))
+    assert project.build().status == 1
+    (project.root / "docs" / "bad.md").unlink()
+    good(project)
+    assert_like_clean_build(project, tmp_path / "clean")
+
+
 SECTION = "\n```{toctree}\nsection/index\n```\n"
 
 

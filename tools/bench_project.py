@@ -15,17 +15,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1]
+from made_pages import FRONT_MATTER, INDEX
 
-FRONT_MATTER = """\
----
-file_format: mystnb
-kernelspec:
-  name: python3
-  language: python
-  display_name: Python 3
----
-"""
+PROJECT = Path(__file__).resolve().parents[1]
 
 SMALL_CELL = """\
 ```{code-cell} python
@@ -63,8 +55,6 @@ opt.state[w]["step"]
 tensor(1.)
 ```
 """
-
-INDEX = "# Index\n\nThe pages.\n\n```{toctree}\n:glob:\n\n*\n```\n"
 
 CONF = f"""\
 import sys
