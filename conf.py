@@ -19,6 +19,7 @@ extensions = [
     "permalinks",
     "myst_nb",
     "description",
+    "navigation",
     "page_weight",
 ]
 exclude_patterns = ["_ext", "_static", "_templates"]
