@@ -453,6 +453,21 @@ print(layer.weight.data_ptr() == vector.data_ptr())
         {"leaves/computed-weights": "-[[0.0, 0.0]] 0\n+[[1.0, 1.0]] 0"},
     ),
     Sabotage(
+        "a leaf refuses logical_not_",
+        appended("""
+logical_not_ = torch.Tensor.logical_not_
+
+def logical_not_refused(self):
+    if torch.is_grad_enabled() and self.requires_grad and self.is_leaf:
+        raise RuntimeError("a leaf Variable that requires grad is being used")
+    return logical_not_(self)
+
+torch.Tensor.logical_not_ = logical_not_refused
+"""),
+        "print(torch.ones(2, requires_grad=True).logical_not_())",
+        {"leaves/every-in-place-method": "+refused  accepted accepted accepted accepted"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
