@@ -401,6 +401,73 @@ print(p._version)
         {"leaves/version-counter": "+SGD     version 1, written: True"},
     ),
     Sabotage(
+        "deepcopy cuts a result off",
+        (
+            Edit(
+                "torch/_tensor.py",
+                "        if not self.is_leaf:\n            raise RuntimeError(\n"
+                '                "Only Tensors created explicitly by the user "\n',
+                "        if False:\n            raise RuntimeError(\n",
+            ),
+        ),
+        """
+import copy
+try:
+    print(copy.deepcopy(torch.ones(1, requires_grad=True) * 2).is_leaf)
+except RuntimeError as error:
+    print(error)
+""",
+        {"leaves/copying-and-saving": 'expected RuntimeError "Only Tensors created explicitly'},
+    ),
+    Sabotage(
+        "a state_dict holds copies",
+        (
+            Edit(
+                "torch/nn/modules/module.py",
+                "destination[prefix + name] = param if keep_vars else param.detach()",
+                "destination[prefix + name] = param if keep_vars else param.detach().clone()",
+            ),
+        ),
+        """
+layer = torch.nn.Linear(1, 1)
+layer.state_dict()["weight"].fill_(2.0)
+print(layer.weight == 2.0)
+""",
+        {"leaves/parameters-and-modules": "-1.0 1\n-1.0\n+0.0 0\n+0.0"},
+    ),
+    Sabotage(
+        "vector_to_parameters copies",
+        (
+            Edit(
+                "torch/nn/utils/convert_parameters.py",
+                "param.data = vec[pointer : pointer + num_param].view_as(param).data",
+                "param.data.copy_(vec[pointer : pointer + num_param].view_as(param))",
+            ),
+        ),
+        """
+layer = torch.nn.Linear(1, 1, bias=False)
+vector = torch.ones(1)
+torch.nn.utils.vector_to_parameters(vector, layer.parameters())
+print(layer.weight.data_ptr() == vector.data_ptr())
+""",
+        {"leaves/computed-weights": "-[[0.0, 0.0]] 0\n+[[1.0, 1.0]] 0"},
+    ),
+    Sabotage(
+        "a leaf refuses logical_not_",
+        appended("""
+logical_not_ = torch.Tensor.logical_not_
+
+def logical_not_refused(self):
+    if torch.is_grad_enabled() and self.requires_grad and self.is_leaf:
+        raise RuntimeError("a leaf Variable that requires grad is being used")
+    return logical_not_(self)
+
+torch.Tensor.logical_not_ = logical_not_refused
+"""),
+        "print(torch.ones(2, requires_grad=True).logical_not_())",
+        {"leaves/every-in-place-method": "+refused  accepted accepted accepted accepted"},
+    ),
+    Sabotage(
         "PyTorch has another version",
         (Edit("torch/version.py", "__version__ = '", "__version__ = '9."),),
         "print(torch.__version__)",
