@@ -885,4 +885,25 @@ print(new.param_groups[0]["lr"])
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS)
+# The pages about the loop around step(), the groups, the state and the hooks.
+STEPS = (
+    Sabotage(
+        "SGD writes without being counted",
+        (
+            Edit(
+                SGD,
+                "        else:\n            param.add_(grad, alpha=-lr)\n",
+                "        else:\n            param.data.add_(grad, alpha=-lr)\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.SGD([p]).step()
+print(p._version)
+""",
+        {"optimizer-step/step-between-forward-and-backward": "-version 2\n+version 1"},
+    ),
+)
+
+SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS, *STEPS)
