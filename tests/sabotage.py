@@ -904,6 +904,23 @@ print(p._version)
 """,
         {"optimizer-step/step-between-forward-and-backward": "-version 2\n+version 1"},
     ),
+    Sabotage(
+        "SGD skips a gradient of zeros",
+        (
+            Edit(
+                SGD,
+                "            if p.grad is not None:\n",
+                "            if p.grad is not None and p.grad.any():\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.zeros(1)
+torch.optim.SGD([p], lr=0.5, weight_decay=1.0).step()
+print(p)
+""",
+        {"optimizer-step/what-step-updates": "-SGD       moves\n+SGD       stays"},
+    ),
 )
 
 SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS, *STEPS)
