@@ -952,4 +952,100 @@ print(new.param_groups[0]["lr"])
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS)
+# The pages about the loop around step(), the groups, the state and the hooks.
+STEPS = (
+    Sabotage(
+        "SGD writes without being counted",
+        (
+            Edit(
+                SGD,
+                "        else:\n            param.add_(grad, alpha=-lr)\n",
+                "        else:\n            param.data.add_(grad, alpha=-lr)\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.SGD([p]).step()
+print(p._version)
+""",
+        {"optimizer-step/step-between-forward-and-backward": "-version 2\n+version 1"},
+    ),
+    Sabotage(
+        "SGD skips a gradient of zeros",
+        (
+            Edit(
+                SGD,
+                "            if p.grad is not None:\n",
+                "            if p.grad is not None and p.grad.any():\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.zeros(1)
+torch.optim.SGD([p], lr=0.5, weight_decay=1.0).step()
+print(p)
+""",
+        {"optimizer-step/what-step-updates": "-SGD       moves\n+SGD       stays"},
+    ),
+    Sabotage(
+        "loading a state copies its tensors",
+        (
+            Edit(
+                OPTIMIZER,
+                "                return value.to(dtype=param.dtype, device=param.device)\n",
+                "                return value.to(param.device, param.dtype, copy=True)\n",
+            ),
+        ),
+        f"""
+{SGD_STEP}
+y = torch.ones(2, requires_grad=True)
+new = torch.optim.SGD([y], lr=1.0, momentum=0.5)
+new.load_state_dict(opt.state_dict())
+print(new.state[y]["momentum_buffer"] is opt.state[x]["momentum_buffer"])
+""",
+        {"optimizer-step/state-and-groups": " tensor([1.])\n-tensor([1.5000])\n+tensor([1.])"},
+    ),
+    Sabotage(
+        "a scheduler does not care when the optimizer steps",
+        (
+            Edit(
+                "torch/optim/lr_scheduler.py",
+                '            elif not getattr(self.optimizer, "_opt_called", False):\n',
+                "            elif False:\n",
+            ),
+        ),
+        """
+import warnings
+opt = torch.optim.SGD([torch.ones(1)])
+scheduler = torch.optim.lr_scheduler.StepLR(opt, 1)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    scheduler.step()
+print(len(caught))
+""",
+        {
+            "optimizer-step/learning-rate-schedulers": 'expected UserWarning "Detected call of '
+            "`lr_scheduler.step()`"
+        },
+    ),
+    Sabotage(
+        "step hooks run with grad mode off",
+        (
+            Edit(
+                OPTIMIZER,
+                "                    result = pre_hook(self, args, kwargs)\n",
+                "                    with torch.no_grad():\n"
+                "                        result = pre_hook(self, args, kwargs)\n",
+            ),
+        ),
+        """
+opt = torch.optim.SGD([torch.ones(1)])
+opt.register_step_pre_hook(lambda *_: print(torch.is_grad_enabled()))
+opt.step()
+""",
+        {"optimizer-step/hooks-and-compile": "-hook: True"},
+    ),
+)
+
+SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS, *STEPS)
