@@ -1048,4 +1048,190 @@ opt.step()
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS, *STEPS)
+# The pages named after a message.
+ERROR_PAGES = (
+    Sabotage(
+        "fill_diagonal_ writes without a view",
+        appended("""
+fill_diagonal_ = torch.Tensor.fill_diagonal_
+
+def filled(self, value):
+    if torch.is_grad_enabled() and self.requires_grad and self.is_leaf:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    return fill_diagonal_(self, value)
+
+torch.Tensor.fill_diagonal_ = filled
+"""),
+        """
+try:
+    torch.ones(2, 2, requires_grad=True).fill_diagonal_(0.0)
+except RuntimeError as error:
+    print(error)
+""",
+        {"errors/view-of-a-leaf": "-a view of a leaf Variable that requires grad is being used"},
+    ),
+    Sabotage(
+        "sigmoid does not save its result",
+        appended("torch.Tensor.sigmoid = lambda self: (self / 2).tanh() / 2 + 0.5\n"),
+        """
+h = torch.zeros(2, requires_grad=True).sigmoid()
+h += 1.0
+try:
+    h.sum().backward()
+    print("accepted")
+except RuntimeError:
+    print("refused")
+""",
+        {"errors/modified-by-an-inplace-operation": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "detach makes a copy",
+        appended("torch.Tensor.detach = lambda self: self.data.clone()\n"),
+        """
+x = torch.ones(2, requires_grad=True)
+row = x.detach()
+with torch.no_grad():
+    x.add_(1.0)
+print(row)
+""",
+        {"errors/view-created-in-no-grad": "-tensor([9.])\n+tensor([6.])"},
+    ),
+    Sabotage(
+        "tensor_split makes its views together",
+        appended("torch.Tensor.tensor_split = torch.Tensor.chunk\n"),
+        "print(torch.ones(2, requires_grad=True).tensor_split(2)[0].grad_fn.name())",
+        {"errors/view-of-multiple-outputs": "RuntimeError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "the result of a custom function is no view",
+        (
+            Edit(
+                "torch/autograd/function.py",
+                "            return super().apply(*args, **kwargs)  # type: ignore[misc]\n",
+                "            result = super().apply(*args, **kwargs)\n"
+                "            return result.clone() if torch.is_tensor(result) else result\n",
+            ),
+        ),
+        """
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+print(Same.apply(torch.ones(2, requires_grad=True))._is_view())
+""",
+        {"errors/view-in-custom-function": "-False True\n+False False"},
+    ),
+    Sabotage(
+        "mark_dirty marks nothing",
+        (
+            Edit(
+                "torch/autograd/function.py",
+                "        self.dirty_tensors = args\n",
+                "        self.dirty_tensors = ()\n",
+            ),
+        ),
+        """
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x
+
+x = torch.ones(2, requires_grad=True).clone()
+print(Same.apply(x) is x)
+""",
+        {"errors/mark-dirty": "-True DoubleBackward\n+False DoubleBackward"},
+    ),
+    Sabotage(
+        "add with out detaches its inputs",
+        appended("""
+recorded_add = torch.add
+
+def add_detached(input, other, *, out=None):
+    if out is None:
+        return recorded_add(input, other)
+    return recorded_add(input.detach(), other, out=out)
+
+torch.add = add_detached
+"""),
+        """
+out = torch.empty(2)
+try:
+    torch.add(torch.ones(2, requires_grad=True), 1.0, out=out)
+except RuntimeError:
+    pass
+print(out.tolist() == [2.0, 2.0])
+""",
+        {"errors/out-does-not-support-autograd": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "inference tensors count their versions",
+        attribute("_version", "        return 0 if self.is_inference() else read(self)"),
+        """
+with torch.inference_mode():
+    x = torch.ones(2)
+try:
+    print(x._version)
+except RuntimeError as error:
+    print(error)
+""",
+        {"errors/inference-tensor-inplace": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a linear layer takes a copy of an inference tensor",
+        (
+            Edit(
+                "torch/nn/modules/linear.py",
+                "        return F.linear(input, self.weight, self.bias)\n",
+                "        if input.is_inference():\n            input = input.clone()\n"
+                "        return F.linear(input, self.weight, self.bias)\n",
+            ),
+        ),
+        """
+with torch.inference_mode():
+    x = torch.ones(2)
+try:
+    torch.nn.Linear(2, 1)(x)
+    print("accepted")
+except RuntimeError as error:
+    print(error)
+""",
+        {"errors/inference-tensor-saved-for-backward": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a parameter is made of a copy of an inference tensor",
+        (
+            Edit(
+                "torch/nn/parameter.py",
+                "        if data is None:\n            data = torch.empty(0)\n"
+                "        if type(data) is torch.Tensor or type(data) is Parameter:\n",
+                "        if data is None:\n            data = torch.empty(0)\n"
+                "        if data.is_inference():\n            data = data.clone()\n"
+                "        if type(data) is torch.Tensor or type(data) is Parameter:\n",
+            ),
+        ),
+        """
+with torch.inference_mode():
+    x = torch.ones(2)
+try:
+    print(torch.nn.Parameter(x))
+except RuntimeError as error:
+    print(error)
+""",
+        {"errors/inference-tensor-requires-grad": "raises-exception but raises nothing"},
+    ),
+)
+
+SABOTAGES = (
+    *LEAF_ERROR,
+    *LEAVES,
+    *GRAD_MODES,
+    *GRAD_MODE_REACH,
+    *DECORATOR,
+    *OPTIMIZERS,
+    *STEPS,
+    *ERROR_PAGES,
+)
