@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from checked_cells.site import load_page
-from conftest import PROJECT, Result, copy_project
+from conftest import PROJECT, Result, cell, copy_project, expect, page
 from overlay import INSTALLED, Edit, check, make_environment, prove, site_packages
 from sabotage import SABOTAGES, Sabotage
 
@@ -23,11 +24,24 @@ PLACE = re.compile(r"^docs/(\S+)\.md:\d+: ", re.MULTILINE)
 AT_A_TIME = 2
 
 
-def sabotaged(root: Path, sabotage: Sabotage, project: Path) -> tuple[str, Result]:
-    """Return what the proof prints and how the pages' check ends under a changed PyTorch."""
+def sabotaged(root: Path, sabotage: Sabotage, number: int, project: Path) -> Result:
+    """Return how the check of its proof and of its pages ends under a changed PyTorch."""
     python = make_environment(root, sabotage.edits)
-    (shown,) = prove(python, [sabotage.proof], root)
-    return shown, check(python, project, list(sabotage.notices))
+    return check(python, project, [proof_name(number), *sabotage.notices])
+
+
+def proof_name(number: int) -> str:
+    """Return the name of the page that holds a sabotage's proof."""
+    return f"proof-{number}"
+
+
+def proof_page(proof: str, shown: str) -> str:
+    """Return a page that runs a proof and declares what it prints under the unchanged PyTorch."""
+    source = (
+        f"import torch\n\ntry:\n    exec({proof!r}, {{'torch': torch}})\n"
+        "except Exception as error:\n    print(f'{type(error).__name__}: {error}')"
+    )
+    return page(cell(source, expect(shown.removesuffix("\n"))))
 
 
 def chosen(request: pytest.FixtureRequest) -> list[Sabotage]:
@@ -43,25 +57,28 @@ def real_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def real_proofs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    """What the chosen proofs print under the unchanged PyTorch."""
-    sabotages = chosen(request)
+def proofs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Pages with the chosen proofs, and with what they print under the unchanged PyTorch."""
     python = make_environment(tmp_path_factory.mktemp("unchanged") / "v", ())
-    shown = prove(python, [s.proof for s in sabotages], tmp_path_factory.mktemp("proofs"))
-    return {s.name: text for s, text in zip(sabotages, shown, strict=True)}
+    sources = [sabotage.proof for sabotage in chosen(request)]
+    shown = prove(python, sources, tmp_path_factory.mktemp("proofs"))
+    return [proof_page(source, text) for source, text in zip(sources, shown, strict=True)]
 
 
 @pytest.fixture(scope="module")
 def outcomes(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, real_site: Path
-) -> Iterator[dict[str, Future[tuple[str, Result]]]]:
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    real_site: Path,
+    proofs: list[str],
+) -> Iterator[dict[str, Future[Result]]]:
     """The chosen sabotages' results, while the next ones are running."""
     root = tmp_path_factory.mktemp("sabotaged")
+    for number, text in enumerate(proofs):
+        (real_site / "docs" / f"{proof_name(number)}.md").write_text(text, "utf-8")
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         yield {
-            s.name: pool.submit(sabotaged, root / str(number), s, real_site)
+            s.name: pool.submit(sabotaged, root / str(number), s, number, real_site)
             for number, s in enumerate(chosen(request))
         }
         pool.shutdown(cancel_futures=True)
@@ -71,24 +88,25 @@ def failures(output: str) -> dict[str, str]:
     """Return what a failed check says, by page."""
     _, *parts = PLACE.split(output)
     told: dict[str, str] = {}
-    for page, text in zip(parts[::2], parts[1::2], strict=True):
-        told[page] = told.get(page, "") + text
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        told[name] = told.get(name, "") + text
     return told
 
 
 @pytest.mark.parametrize("sabotage", SABOTAGES, ids=lambda s: s.name.replace(" ", "-"))
 def test_pages_fail_under_a_changed_pytorch(
     sabotage: Sabotage,
-    outcomes: dict[str, Future[tuple[str, Result]]],
-    real_proofs: dict[str, str],
+    outcomes: dict[str, Future[Result]],
 ) -> None:
-    shown, result = outcomes[sabotage.name].result()
-    assert shown != real_proofs[sabotage.name], "the sabotage changes nothing"
+    result = outcomes[sabotage.name].result()
     assert result.status == 1, result.output
     told = failures(result.stderr)
+    proof = next((name for name in told if name.startswith("proof-")), None)
+    assert proof, f"the sabotage changes nothing:\n{result.output}"
+    del told[proof]
     assert set(told) == set(sabotage.notices), result.output
-    for page, text in sabotage.notices.items():
-        assert text in told[page], f"{page}: {result.output}"
+    for name, text in sabotage.notices.items():
+        assert text in told[name], f"{name}: {result.output}"
 
 
 def test_pages_pass_under_links_to_the_unchanged_pytorch(tmp_path: Path, real_site: Path) -> None:
@@ -102,6 +120,14 @@ def test_pages_pass_under_links_to_the_unchanged_pytorch(tmp_path: Path, real_si
 def test_every_page_with_cells_has_a_sabotage() -> None:
     assert PAGES_WITH_CELLS
     assert {page for s in SABOTAGES for page in s.notices} == set(PAGES_WITH_CELLS)
+
+
+def test_proofs_hold_under_the_unchanged_pytorch(
+    request: pytest.FixtureRequest, proofs: list[str], real_site: Path, outcomes: object
+) -> None:
+    names = [proof_name(number) for number, _ in enumerate(proofs)]
+    result = check(sys.executable, real_site, names, AT_A_TIME)
+    assert result.status == 0, result.output
 
 
 def test_names_are_unique() -> None:
