@@ -885,4 +885,71 @@ print(new.param_groups[0]["lr"])
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS)
+BACKWARD_ERRORS = (
+    Sabotage(
+        "backward of a loss without history does nothing",
+        appended("""
+backward = torch.Tensor.backward
+torch.Tensor.backward = lambda self, *args, **kwargs: (
+    backward(self, *args, **kwargs) if self.requires_grad else None
+)
+"""),
+        "torch.ones(1).backward()",
+        {"errors/does-not-require-grad": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "backward always retains the graph",
+        (
+            Edit(
+                "torch/_tensor.py",
+                "self, gradient, retain_graph, create_graph, inputs=inputs",
+                "self, gradient, True, create_graph, inputs=inputs",
+            ),
+        ),
+        """
+loss = torch.ones(1, requires_grad=True).exp()
+loss.backward()
+loss.backward()
+""",
+        {"errors/backward-second-time": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "reading .grad of a non-leaf raises",
+        attribute(
+            "grad",
+            """
+        if not self.is_leaf and not self.retains_grad:
+            raise AttributeError("a non-leaf has no .grad")
+        return read(self)
+""",
+        ),
+        "print(hasattr(torch.ones(1, requires_grad=True) * 2, 'grad'))",
+        {"errors/non-leaf-grad": "AttributeError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "an optimizer refuses a result that retains its gradient",
+        (
+            Edit(
+                OPTIMIZER,
+                "param.is_leaf or param.retains_grad",
+                "param.is_leaf",
+            ),
+        ),
+        """
+w = torch.ones(1, requires_grad=True) * 2
+w.retain_grad()
+torch.optim.SGD([w])
+""",
+        {"errors/optimize-a-non-leaf": "ValueError raised in a cell without the tag"},
+    ),
+)
+
+SABOTAGES = (
+    *LEAF_ERROR,
+    *LEAVES,
+    *GRAD_MODES,
+    *GRAD_MODE_REACH,
+    *DECORATOR,
+    *OPTIMIZERS,
+    *BACKWARD_ERRORS,
+)
