@@ -942,6 +942,73 @@ torch.optim.SGD([w])
 """,
         {"errors/optimize-a-non-leaf": "ValueError raised in a cell without the tag"},
     ),
+    Sabotage(
+        "assigning requires_grad to a result is ignored",
+        appended("""
+def ignore_results():
+    flag = torch.Tensor.requires_grad
+
+    def assign(self, value):
+        if self.is_leaf:
+            flag.__set__(self, value)
+
+    torch.Tensor.requires_grad = property(flag.__get__, assign)
+
+ignore_results()
+"""),
+        "(torch.ones(1, requires_grad=True) * 2).requires_grad = False",
+        {"errors/change-requires-grad-of-non-leaf": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a tensor that took no part gets None",
+        (
+            Edit(
+                "torch/autograd/__init__.py",
+                "        allow_unused = materialize_grads\n",
+                "        allow_unused = True\n",
+            ),
+        ),
+        """
+x = torch.ones(1, requires_grad=True)
+torch.autograd.grad(x * 2, torch.ones(1, requires_grad=True))
+""",
+        {"errors/not-used-in-the-graph": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a deep copy of a result is detached",
+        appended("""
+deepcopy = torch.Tensor.__deepcopy__
+torch.Tensor.__deepcopy__ = lambda self, memo: deepcopy(
+    self if self.is_leaf else self.detach(), memo
+)
+"""),
+        """
+import copy
+copy.deepcopy(torch.ones(1, requires_grad=True) * 2)
+""",
+        {"errors/deepcopy-non-leaf": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a checkpoint is not reentrant unless asked",
+        (
+            Edit(
+                "torch/utils/checkpoint.py",
+                """variants.",
+            stacklevel=2
+        )
+        use_reentrant = True""",
+                """variants.",
+            stacklevel=2
+        )
+        use_reentrant = False""",
+            ),
+        ),
+        """
+from torch.utils.checkpoint import checkpoint
+print(checkpoint(torch.nn.Linear(1, 1), torch.ones(1)).requires_grad)
+""",
+        {"errors/checkpoint-no-grad-inputs": "-False\n+True"},
+    ),
 )
 
 SABOTAGES = (
