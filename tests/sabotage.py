@@ -1009,6 +1009,17 @@ print(checkpoint(torch.nn.Linear(1, 1), torch.ones(1)).requires_grad)
 """,
         {"errors/checkpoint-no-grad-inputs": "-False\n+True"},
     ),
+    Sabotage(
+        "backward of several elements starts with ones",
+        appended("""
+backward = torch.Tensor.backward
+torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
+    self, torch.ones_like(self) if gradient is None else gradient, *args, **kwargs
+)
+"""),
+        "torch.ones(2, requires_grad=True).backward()",
+        {"errors/only-scalar-outputs": "raises-exception but raises nothing"},
+    ),
 )
 
 SABOTAGES = (
