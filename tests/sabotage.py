@@ -1222,16 +1222,143 @@ except RuntimeError as error:
     print(error)
 """,
         {"errors/inference-tensor-requires-grad": "raises-exception but raises nothing"},
+
+BACKWARD_ERRORS = (
+    Sabotage(
+        "backward of a loss without history does nothing",
+        appended("""
+backward = torch.Tensor.backward
+torch.Tensor.backward = lambda self, *args, **kwargs: (
+    backward(self, *args, **kwargs) if self.requires_grad else None
+)
+"""),
+        "torch.ones(1).backward()",
+        {"errors/does-not-require-grad": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "backward always retains the graph",
+        (
+            Edit(
+                "torch/_tensor.py",
+                "self, gradient, retain_graph, create_graph, inputs=inputs",
+                "self, gradient, True, create_graph, inputs=inputs",
+            ),
+        ),
+        """
+loss = torch.ones(1, requires_grad=True).exp()
+loss.backward()
+loss.backward()
+""",
+        {"errors/backward-second-time": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "reading .grad of a non-leaf raises",
+        attribute(
+            "grad",
+            """
+        if not self.is_leaf and not self.retains_grad:
+            raise AttributeError("a non-leaf has no .grad")
+        return read(self)
+""",
+        ),
+        "print(hasattr(torch.ones(1, requires_grad=True) * 2, 'grad'))",
+        {"errors/non-leaf-grad": "AttributeError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "an optimizer refuses a result that retains its gradient",
+        (
+            Edit(
+                OPTIMIZER,
+                "param.is_leaf or param.retains_grad",
+                "param.is_leaf",
+            ),
+        ),
+        """
+w = torch.ones(1, requires_grad=True) * 2
+w.retain_grad()
+torch.optim.SGD([w])
+""",
+        {"errors/optimize-a-non-leaf": "ValueError raised in a cell without the tag"},
+    ),
+    Sabotage(
+        "assigning requires_grad to a result is ignored",
+        appended("""
+def ignore_results():
+    flag = torch.Tensor.requires_grad
+
+    def assign(self, value):
+        if self.is_leaf:
+            flag.__set__(self, value)
+
+    torch.Tensor.requires_grad = property(flag.__get__, assign)
+
+ignore_results()
+"""),
+        "(torch.ones(1, requires_grad=True) * 2).requires_grad = False",
+        {"errors/change-requires-grad-of-non-leaf": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a tensor that took no part gets None",
+        (
+            Edit(
+                "torch/autograd/__init__.py",
+                "        allow_unused = materialize_grads\n",
+                "        allow_unused = True\n",
+            ),
+        ),
+        """
+x = torch.ones(1, requires_grad=True)
+torch.autograd.grad(x * 2, torch.ones(1, requires_grad=True))
+""",
+        {"errors/not-used-in-the-graph": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a deep copy of a result is detached",
+        appended("""
+deepcopy = torch.Tensor.__deepcopy__
+torch.Tensor.__deepcopy__ = lambda self, memo: deepcopy(
+    self if self.is_leaf else self.detach(), memo
+)
+"""),
+        """
+import copy
+copy.deepcopy(torch.ones(1, requires_grad=True) * 2)
+""",
+        {"errors/deepcopy-non-leaf": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a checkpoint is not reentrant unless asked",
+        (
+            Edit(
+                "torch/utils/checkpoint.py",
+                """variants.",
+            stacklevel=2
+        )
+        use_reentrant = True""",
+                """variants.",
+            stacklevel=2
+        )
+        use_reentrant = False""",
+            ),
+        ),
+        """
+from torch.utils.checkpoint import checkpoint
+print(checkpoint(torch.nn.Linear(1, 1), torch.ones(1)).requires_grad)
+""",
+        {"errors/checkpoint-no-grad-inputs": "-False\n+True"},
+    ),
+    Sabotage(
+        "backward of several elements starts with ones",
+        appended("""
+backward = torch.Tensor.backward
+torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
+    self, torch.ones_like(self) if gradient is None else gradient, *args, **kwargs
+)
+"""),
+        "torch.ones(2, requires_grad=True).backward()",
+        {"errors/only-scalar-outputs": "raises-exception but raises nothing"},
+
     ),
 )
 
-SABOTAGES = (
-    *LEAF_ERROR,
-    *LEAVES,
-    *GRAD_MODES,
-    *GRAD_MODE_REACH,
-    *DECORATOR,
-    *OPTIMIZERS,
-    *STEPS,
-    *ERROR_PAGES,
-)
+SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS, *STEPS, *ERROR_PAGES, *BACKWARD_ERRORS,)
