@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from overlay import Edit
 
 OPTIMIZER = "torch/optim/optimizer.py"
+
 SGD = "torch/optim/sgd.py"
+
 GRAD_MODE = "torch/autograd/grad_mode.py"
 
 
@@ -681,6 +683,7 @@ with torch.no_grad():
 )
 
 SET_MODE = 'torch.set_grad_enabled(self.defaults["differentiable"])'
+
 RESTORE = """\
         finally:
             torch._dynamo.graph_break()
@@ -1222,6 +1225,8 @@ except RuntimeError as error:
     print(error)
 """,
         {"errors/inference-tensor-requires-grad": "raises-exception but raises nothing"},
+    ),
+)
 
 BACKWARD_ERRORS = (
     Sabotage(
@@ -1357,8 +1362,17 @@ torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
 """),
         "torch.ones(2, requires_grad=True).backward()",
         {"errors/only-scalar-outputs": "raises-exception but raises nothing"},
-
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS, *STEPS, *ERROR_PAGES, *BACKWARD_ERRORS,)
+SABOTAGES = (
+    *LEAF_ERROR,
+    *LEAVES,
+    *GRAD_MODES,
+    *GRAD_MODE_REACH,
+    *DECORATOR,
+    *OPTIMIZERS,
+    *STEPS,
+    *ERROR_PAGES,
+    *BACKWARD_ERRORS,
+)
