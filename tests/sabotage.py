@@ -885,4 +885,32 @@ print(new.param_groups[0]["lr"])
     ),
 )
 
-SABOTAGES = (*LEAF_ERROR, *LEAVES, *GRAD_MODES, *GRAD_MODE_REACH, *DECORATOR, *OPTIMIZERS)
+# Pages about the optimizers one writes, closures, and steps that autograd records.
+OPTIMIZER_USE = (
+    Sabotage(
+        "the base class turns grad mode off around hooks and step",
+        (
+            Edit(
+                OPTIMIZER,
+                "with torch.autograd.profiler.record_function(profile_name):",
+                "with torch.no_grad(), torch.profiler.record_function(profile_name):",
+            ),
+        ),
+        SGD_STEP
+        + """
+opt.register_step_pre_hook(lambda *_: print(torch.is_grad_enabled()))
+opt.step()
+""",
+        {"optimizer-step/writing-your-own": "-hook: True\n+hook: False"},
+    ),
+)
+
+SABOTAGES = (
+    *LEAF_ERROR,
+    *LEAVES,
+    *GRAD_MODES,
+    *GRAD_MODE_REACH,
+    *DECORATOR,
+    *OPTIMIZERS,
+    *OPTIMIZER_USE,
+)
