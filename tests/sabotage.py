@@ -903,6 +903,26 @@ opt.step()
 """,
         {"optimizer-step/writing-your-own": "-hook: True\n+hook: False"},
     ),
+    Sabotage(
+        "LBFGS clears the gradients before it calls the closure",
+        (
+            Edit(
+                "torch/optim/lbfgs.py",
+                "        closure = torch.enable_grad()(closure)\n",
+                "        users_closure = torch.enable_grad()(closure)\n\n"
+                "        def closure():\n"
+                "            self.zero_grad()\n"
+                "            return users_closure()\n\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.LBFGS([p]).step(p.sum)
+print(p)
+""",
+        {"optimizer-step/closures": " at [3.0]\n-at [-11.0]\n+at [0.0]"},
+    ),
 )
 
 SABOTAGES = (
