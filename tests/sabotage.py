@@ -923,6 +923,18 @@ print(p)
 """,
         {"optimizer-step/closures": " at [3.0]\n-at [-11.0]\n+at [0.0]"},
     ),
+    Sabotage(
+        "the first momentum is not detached",
+        (Edit(SGD, "buf = grad.detach().clone()", "buf = grad.clone()"),),
+        """
+p = torch.ones(1, requires_grad=True).clone()
+g = torch.ones(1, requires_grad=True)
+p.grad = g.clone()
+torch.optim.SGD([p], momentum=0.5, differentiable=True).step()
+print(torch.autograd.grad(p.sum(), g, allow_unused=True))
+""",
+        {"optimizer-step/differentiable-done-right": "+SGD momentum      agrees"},
+    ),
 )
 
 SABOTAGES = (
