@@ -1365,6 +1365,58 @@ torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
     ),
 )
 
+# Pages about the optimizers one writes, closures, and steps that autograd records.
+OPTIMIZER_USE = (
+    Sabotage(
+        "the base class turns grad mode off around hooks and step",
+        (
+            Edit(
+                OPTIMIZER,
+                "with torch.autograd.profiler.record_function(profile_name):",
+                "with torch.no_grad(), torch.profiler.record_function(profile_name):",
+            ),
+        ),
+        SGD_STEP
+        + """
+opt.register_step_pre_hook(lambda *_: print(torch.is_grad_enabled()))
+opt.step()
+""",
+        {"optimizer-step/writing-your-own": "-hook: True\n+hook: False"},
+    ),
+    Sabotage(
+        "LBFGS clears the gradients before it calls the closure",
+        (
+            Edit(
+                "torch/optim/lbfgs.py",
+                "        closure = torch.enable_grad()(closure)\n",
+                "        users_closure = torch.enable_grad()(closure)\n\n"
+                "        def closure():\n"
+                "            self.zero_grad()\n"
+                "            return users_closure()\n\n",
+            ),
+        ),
+        """
+p = torch.ones(1, requires_grad=True)
+p.grad = torch.ones(1)
+torch.optim.LBFGS([p]).step(p.sum)
+print(p)
+""",
+        {"optimizer-step/closures": " at [3.0]\n-at [-11.0]\n+at [0.0]"},
+    ),
+    Sabotage(
+        "the first momentum is not detached",
+        (Edit(SGD, "buf = grad.detach().clone()", "buf = grad.clone()"),),
+        """
+p = torch.ones(1, requires_grad=True).clone()
+g = torch.ones(1, requires_grad=True)
+p.grad = g.clone()
+torch.optim.SGD([p], momentum=0.5, differentiable=True).step()
+print(torch.autograd.grad(p.sum(), g, allow_unused=True))
+""",
+        {"optimizer-step/differentiable-done-right": "+SGD momentum      agrees"},
+    ),
+)
+
 SABOTAGES = (
     *LEAF_ERROR,
     *LEAVES,
@@ -1375,4 +1427,5 @@ SABOTAGES = (
     *STEPS,
     *ERROR_PAGES,
     *BACKWARD_ERRORS,
+    *OPTIMIZER_USE,
 )
