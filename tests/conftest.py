@@ -182,7 +182,7 @@ def copy_project(root: Path, *, pages: bool) -> Project:
     if pages:
         shutil.copytree(PROJECT / "docs", root / "docs")
         return Project(root)
-    for name in ("_ext", "_templates", "_static"):
+    for name in ("_ext", "_lib", "_templates", "_static"):
         shutil.copytree(PROJECT / "docs" / name, root / "docs" / name)
     project = Project(root)
     project.write("index.md", INDEX)
