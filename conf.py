@@ -22,7 +22,7 @@ extensions = [
     "navigation",
     "page_weight",
 ]
-exclude_patterns = ["_ext", "_static", "_templates"]
+exclude_patterns = ["_ext", "_lib", "_static", "_templates"]
 templates_path = ["docs/_templates"]
 locale_dirs = ["docs/locale"]
 gettext_compact = False

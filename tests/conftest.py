@@ -25,9 +25,15 @@ settings.load_profile("any speed")
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(PROJECT / "docs" / "_ext"), str(PROJECT / "tools")]
 
+<<<<<<< HEAD
 from checked_cells.page import Page, read_file  # noqa: E402 (the path is set above)
 from first_view import chromium  # noqa: E402
 from made_pages import FRONT_MATTER, INDEX  # noqa: E402
+=======
+from browsing import OpenTab, Tab  # noqa: E402 (the path is set above)
+from checked_cells.page import Page, read_file  # noqa: E402
+from first_view import chromium, served  # noqa: E402
+>>>>>>> ff9ef2d00c874b2078578111e777d2c8ae611f03
 from playwright.sync_api import Browser  # noqa: E402
 
 
@@ -161,7 +167,7 @@ def copy_project(root: Path, *, pages: bool) -> Project:
     if pages:
         shutil.copytree(PROJECT / "docs", root / "docs")
         return Project(root)
-    for name in ("_ext", "_templates", "_static"):
+    for name in ("_ext", "_lib", "_templates", "_static"):
         shutil.copytree(PROJECT / "docs" / name, root / "docs" / name)
     project = Project(root)
     project.write("index.md", INDEX)
@@ -212,3 +218,30 @@ def browser() -> Iterator[Browser]:
             message = "no Chromium on PATH and none of playwright's; `make test` installs one"
             pytest.fail(message, pytrace=False)
         yield browser
+
+
+@pytest.fixture(scope="module")
+def root(built_project: Project) -> Iterator[str]:
+    """The address at which the built site is served."""
+    with served(built_project.site) as address:
+        yield address
+
+
+@pytest.fixture
+def open_tab(browser: Browser, root: str) -> Iterator[OpenTab]:
+    """Open a tab of a fresh browser profile."""
+    contexts = []
+
+    def open_tab(width: int = 1280, scheme: str = "light", scripts: bool = True) -> Tab:
+        context = browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        return Tab(context.new_page(), root)
+
+    yield open_tab
+    for context in contexts:
+        context.close()

@@ -190,7 +190,7 @@ def test_a_page_is_checked_again_whatever_its_time_says(project: Project) -> Non
 def test_no_command_hides_a_page_or_an_output(project: Project) -> None:
     write_pages(project, {"a": ONE, "b": cell("print(1)", expect("2"))})
     result = project.build(
-        "-Dexclude_patterns=_ext,_static,_templates,b.md",
+        "-Dexclude_patterns=_ext,_lib,_static,_templates,b.md",
         "-Dnb_execution_mode=force",
         "-Dnb_remove_code_outputs=1",
         "-Dsuppress_warnings=myst.header",

@@ -2,89 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import DOCNAMES, Project
-from first_view import served
-from playwright.sync_api import Browser, Page, expect
+from browsing import OpenTab, contrast, faint_texts, schemes, widths
+from conftest import DOCNAMES
+from playwright.sync_api import expect
 
 PAGES = [*DOCNAMES, "search"]
 ERROR_PAGE = "errors/leaf-in-place"
 LONG_OUTPUT_PAGE = "optimizer-step/the-decorator"
 MESSAGE = "leaf Variable that requires grad"
-AA = 4.5
-WIDTHS = (360, 1280)
-SCHEMES = ("light", "dark")
-widths = pytest.mark.parametrize("width", WIDTHS)
-schemes = pytest.mark.parametrize("scheme", SCHEMES)
-
-
-@pytest.fixture(scope="module")
-def root(built_project: Project) -> Iterator[str]:
-    """The address at which the built site is served."""
-    with served(built_project.site) as address:
-        yield address
-
-
-class Tab:
-    """An open page, with what went wrong on it."""
-
-    def __init__(self, page: Page, root: str) -> None:
-        self.page = page
-        self.root = root
-        self.problems: list[str] = []
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self._problem(f"script error: {error}"))
-        page.on("requestfailed", lambda request: self._problem(f"failed: {request.url}"))
-        page.on("request", self._request)
-        page.on("response", self._response)
-
-    def _problem(self, text: str) -> None:
-        self.problems.append(f"{urlsplit(self.page.url).path}: {text}")
-
-    def _console(self, message: object) -> None:
-        if message.type in ("error", "warning"):
-            self._problem(f"console: {message.text}")
-
-    def _request(self, request: object) -> None:
-        parts = urlsplit(request.url)
-        if parts.scheme != "data" and f"{parts.scheme}://{parts.netloc}" != self.root:
-            self._problem(f"request to another host: {request.url}")
-
-    def _response(self, response: object) -> None:
-        if response.status >= 400:
-            self._problem(f"status {response.status}: {response.url}")
-
-    def open(self, docname: str) -> None:
-        """Open a page of the site."""
-        self.page.goto(f"{self.root}/{docname}.html")
-
-
-OpenTab = Callable[..., Tab]
-
-
-@pytest.fixture
-def open_tab(browser: Browser, root: str) -> Iterator[OpenTab]:
-    """Open a tab of a fresh browser profile."""
-    contexts = []
-
-    def open_tab(width: int = 1280, scheme: str = "light", scripts: bool = True) -> Tab:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800},
-            color_scheme=scheme,
-            java_script_enabled=scripts,
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        return Tab(context.new_page(), root)
-
-    yield open_tab
-    for context in contexts:
-        context.close()
-
 
 TOO_WIDE = """() => {
     const width = document.documentElement.clientWidth;
@@ -148,69 +76,12 @@ def test_there_is_one_way_to_search(open_tab: OpenTab, width: int, docname: str)
     assert sum(button.is_visible() for button in buttons) == 1
 
 
-Colour = tuple[float, ...]
-
-
-def colour(css: str) -> Colour:
-    """Return red, green and blue from 0 to 1, and alpha, of a computed colour."""
-    numbers = [float(number) for number in re.findall(r"[\d.]+(?:e-?\d+)?", css)]
-    scale = 1 if css.startswith("color(srgb") else 255
-    red, green, blue = (number / scale for number in numbers[:3])
-    return red, green, blue, numbers[3] if len(numbers) > 3 else 1.0
-
-
-def over(front: Colour, back: Colour) -> Colour:
-    """Return the opaque colour of `front` painted over the opaque colour `back`."""
-    alpha = front[3]
-    return *(f * alpha + b * (1 - alpha) for f, b in zip(front[:3], back[:3], strict=True)), 1.0
-
-
-def luminance(opaque: Colour) -> float:
-    """Return the relative luminance as WCAG 2 defines it."""
-    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in opaque[:3]]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def contrast(text: str, backgrounds: list[str]) -> float:
-    """Return the contrast of a text colour on backgrounds, listed from the innermost."""
-    back: Colour = (1.0, 1.0, 1.0, 1.0)
-    for background in reversed(backgrounds):
-        back = over(colour(background), back)
-    light, dark = sorted([luminance(over(colour(text), back)), luminance(back)], reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
 def test_contrast_is_that_of_the_standard() -> None:
     assert contrast("rgb(0, 0, 0)", ["rgb(255, 255, 255)"]) == pytest.approx(21)
     assert contrast("rgb(119, 119, 119)", ["rgba(0, 0, 0, 0)"]) == pytest.approx(4.48, abs=0.005)
     assert contrast("color(srgb 0 0 0 / 0.5)", ["rgb(255, 255, 255)"]) == pytest.approx(
         contrast("rgb(127.5, 127.5, 127.5)", ["rgb(255, 255, 255)"])
     )
-
-
-TEXTS = """(selector) => [...document.querySelectorAll(selector)]
-    .flatMap((box) => [box, ...box.querySelectorAll("*")])
-    .filter((element) => [...element.childNodes].some(
-        (node) => node.nodeType === Node.TEXT_NODE && node.data.trim()))
-    .filter((element) => !element.matches(".headerlink") && element.checkVisibility())
-    .map((element) => {
-        const backgrounds = [];
-        for (let box = element; box; box = box.parentElement)
-            backgrounds.push(getComputedStyle(box).backgroundColor);
-        const front = getComputedStyle(element).color;
-        return [element.textContent.trim().slice(0, 40), front, backgrounds];
-    })"""
-
-
-def faint_texts(page: Page, selector: str) -> tuple[list[str], int]:
-    """Return the texts with too little contrast, and how many texts there are."""
-    texts = page.evaluate(TEXTS, selector)
-    faint = {
-        f"{text!r}: {contrast(front, backgrounds):.2f}"
-        for text, front, backgrounds in texts
-        if contrast(front, backgrounds) < AA
-    }
-    return sorted(faint), len(texts)
 
 
 @schemes

@@ -142,12 +142,18 @@ def change_checker(project: Project, packages: Path) -> None:
     path.write_text(path.read_text("utf-8") + "\n# Another line.\n", "utf-8")
 
 
+def change_modules_for_pages(project: Project, packages: Path) -> None:
+    path = project.root / "docs" / "_lib" / "drawing.py"
+    path.write_text(path.read_text("utf-8") + "\n# Another line.\n", "utf-8")
+
+
 CHANGES: list[Callable[[Project, Path], None]] = [
     install_other_torch_version,
     install_other_torch_revision,
     install_another_package,
     change_requirements,
     change_checker,
+    change_modules_for_pages,
 ]
 
 

@@ -101,7 +101,7 @@ def make_project(root: Path, pages: int, cells: str, conf: str = "ours") -> Path
         conf: which of `CONFS` it gets.
     """
     (root / "docs").mkdir(parents=True)
-    for name in ("_ext", "_templates", "_static"):
+    for name in ("_ext", "_lib", "_templates", "_static"):
         shutil.copytree(PROJECT / "docs" / name, root / "docs" / name)
     shutil.copy2(PROJECT / "requirements.txt", root)
     text = CONFS[conf]

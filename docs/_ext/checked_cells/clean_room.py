@@ -25,16 +25,25 @@ from checked_cells.template import PROVISIONER, PageClient, Template, TemplateLo
 
 EXTENSIONS = Path(__file__).resolve().parent.parent
 
-START = "import sys; sys.path.insert(0, {path!r}); import page_template; del sys.path[0]; {do}"
+FOR_PAGES = EXTENSIONS.parent / "_lib"
+"""Where the modules are that only pages import."""
+
+START = (
+    "import sys; sys.path.insert(0, {path!r}); import page_template; del sys.path[0]; "
+    "sys.path.append({for_pages!r}); {do}"
+)
 TEMPLATE = "page_template.main()"
 PREPARED = "import os; page_template.prepare(); page_template.page_kernel.main(os.getppid())"
 PLAIN = "import os; page_template.page_kernel.main(os.getppid())"
 
 
 def python_command(do: str) -> list[str]:
-    """Return the command that runs `do` in a fresh interpreter that knows `page_template`."""
+    """Return the command that runs `do` in a fresh interpreter that knows `page_template`.
+
+    The modules for pages come last on the path, so that they hide no package.
+    """
     # -P and -s: neither the working directory nor the person's own packages are importable.
-    code = START.format(path=str(EXTENSIONS), do=do)
+    code = START.format(path=str(EXTENSIONS), for_pages=str(FOR_PAGES), do=do)
     return [sys.executable, "-P", "-s", "-X", "utf8", "-c", code]
 
 

@@ -47,7 +47,8 @@ def fingerprint() -> str:
         *sorted(path.name for path in _site_packages().glob("*.dist-info")),
     ]
     files = [PROJECT / "requirements.txt", PROJECT / "docs/pages-without-cells.txt"]
-    files += sorted((PROJECT / "docs/_ext").rglob("*.py"))
+    for directory in ("docs/_ext", "docs/_lib"):
+        files += sorted((PROJECT / directory).rglob("*.py"))
     digest = hashlib.sha256("\n".join(parts).encode())
     for path in files:
         digest.update(path.read_bytes() if path.exists() else b"")
