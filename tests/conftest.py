@@ -25,15 +25,10 @@ settings.load_profile("any speed")
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(PROJECT / "docs" / "_ext"), str(PROJECT / "tools")]
 
-<<<<<<< HEAD
-from checked_cells.page import Page, read_file  # noqa: E402 (the path is set above)
-from first_view import chromium  # noqa: E402
-from made_pages import FRONT_MATTER, INDEX  # noqa: E402
-=======
 from browsing import OpenTab, Tab  # noqa: E402 (the path is set above)
 from checked_cells.page import Page, read_file  # noqa: E402
 from first_view import chromium, served  # noqa: E402
->>>>>>> ff9ef2d00c874b2078578111e777d2c8ae611f03
+from made_pages import FRONT_MATTER, INDEX  # noqa: E402
 from playwright.sync_api import Browser  # noqa: E402
 
 
