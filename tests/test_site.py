@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from bs4 import BeautifulSoup, Tag
 from checked_cells.normalise import normalise
+from checked_cells.outputs import digest
 from checked_cells.page import RAISES, Cell
 from conftest import DOCNAMES, PROJECT, Project, cell, expect, page, source_page
 
@@ -132,18 +133,26 @@ def declared(cell: Cell) -> list[str]:
     texts = []
     for expectation in cell.expectations:
         kind, text = expectation.kind, normalise(expectation.text).rstrip("\n")
-        assert "/" not in kind, "pictures are not compared here yet: extend this test"
-        named = kind not in ("", "stderr")
+        named = kind not in ("", "stderr") and "/" not in kind
         texts.append(": ".join(filter(None, [kind, text])) if named else text)
     return sorted(texts)
 
 
-def rendered(container: Tag) -> list[str]:
-    """Return what a page shows under a cell: its output as one text, and each box."""
+PICTURE = re.compile('<svg class="picture".*?</svg>')
+
+
+def rendered(container: Tag, pictures: Iterator[str]) -> list[str]:
+    """Return what a page shows under a cell: its output as one text, each box, and each picture.
+
+    Args:
+        container: the cell.
+        pictures: those of the page that no cell had before, as they are in the file.
+    """
     boxes = container.select(".cell_output .outcome pre")
     blocks = [block for block in container.select(".cell_output pre") if block not in boxes]
     output = "".join(block.get_text() for block in blocks).rstrip("\n")
     texts = [box.get_text().rstrip("\n") for box in boxes]
+    texts += [digest(next(pictures) + "\n") for _ in container.select(".cell_output .picture")]
     return sorted([output, *texts] if blocks else texts)
 
 
@@ -153,8 +162,12 @@ def test_page_shows_each_cell_and_what_it_declares(built_project: Project, docna
     containers = html(built_project, docname).select("div.cell")
     sources = [container.select_one(".cell_input pre").get_text() for container in containers]
     assert [source.strip("\n") for source in sources] == [c.source.strip("\n") for c in cells]
+    text = (built_project.site / f"{docname}.html").read_text("utf-8")
+    pictures = iter(PICTURE.findall(text))
     for source_cell, container in zip(cells, containers, strict=True):
-        assert rendered(container) == declared(source_cell), f"line {source_cell.first + 1}"
+        shown = rendered(container, pictures)
+        assert shown == declared(source_cell), f"line {source_cell.first + 1}"
+    assert not list(pictures)
 
 
 @every_page
