@@ -295,3 +295,17 @@ def test_two_builds_at_once(place: Place) -> None:
         assert build.returncode == 0, output
     assert shows(place, "After")
     assert list(place.temporary.iterdir()) == []
+
+
+def test_a_site_that_cannot_be_put_in_place(place: Place) -> None:
+    before = place.project.files()
+    in_the_way = place.project.root / "_build" / "html.new"
+    in_the_way.touch()
+    build = place.start()
+    output, _ = build.communicate(timeout=2 * PATIENCE)
+    assert build.returncode != 0
+    assert "the site was built but not put in place: [Errno 17] File exists" in output
+    assert "Traceback" not in output
+    assert place.project.files() == before
+    in_the_way.unlink()
+    assert_next_build_works(place)

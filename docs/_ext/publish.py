@@ -118,7 +118,14 @@ def publish(app: Sphinx, exception: Exception | None, final: Path) -> None:
     if app.statuscode:
         return
     new, old = beside(final, ".new"), beside(final, ".old")
-    shutil.copytree(app.outdir, new)  # with times, by which Sphinx tells what is out of date
+    try:
+        shutil.copytree(app.outdir, new)  # with times, by which Sphinx tells what is out of date
+    except OSError as error:  # a full disk, most likely; copytree tells of every file
+        first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+        print(f"the site was built but not put in place: {first}", file=sys.stderr)
+        shutil.rmtree(new, ignore_errors=True)
+        app.statuscode = 1
+        return
     with undisturbed():
         if final.exists():
             final.rename(old)
