@@ -1365,6 +1365,18 @@ torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
     ),
 )
 
+MORE_ERRORS = (
+    Sabotage(
+        "numpy() detaches by itself",
+        appended("""
+to_numpy = torch.Tensor.numpy
+torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
+"""),
+        "print(torch.ones(1, requires_grad=True).numpy())",
+        {"errors/numpy-on-requires-grad": "raises-exception but raises nothing"},
+    ),
+)
+
 SABOTAGES = (
     *LEAF_ERROR,
     *LEAVES,
@@ -1375,4 +1387,5 @@ SABOTAGES = (
     *STEPS,
     *ERROR_PAGES,
     *BACKWARD_ERRORS,
+    *MORE_ERRORS,
 )
