@@ -1375,6 +1375,19 @@ torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
         "print(torch.ones(1, requires_grad=True).numpy())",
         {"errors/numpy-on-requires-grad": "raises-exception but raises nothing"},
     ),
+    Sabotage(
+        "float of a tensor never warns",
+        appended("torch.Tensor.__float__ = lambda self: self.item()"),
+        """
+import warnings
+torch.set_warn_always(True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    float(torch.ones(1, requires_grad=True))
+print(len(caught))
+""",
+        {"errors/converting-to-a-scalar": "-float(loss)           float   warns"},
+    ),
 )
 
 SABOTAGES = (
