@@ -1376,6 +1376,17 @@ torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
         {"errors/numpy-on-requires-grad": "raises-exception but raises nothing"},
     ),
     Sabotage(
+        "requires_grad_() of integers is ignored",
+        appended("""
+require = torch.Tensor.requires_grad_
+torch.Tensor.requires_grad_ = lambda self, requires_grad=True: (
+    require(self, requires_grad and self.dtype != torch.int64)
+)
+"""),
+        "torch.arange(2).requires_grad_()",
+        {"errors/only-floating-point": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
         "float of a tensor never warns",
         appended("torch.Tensor.__float__ = lambda self: self.item()"),
         """
