@@ -1387,6 +1387,12 @@ torch.Tensor.requires_grad_ = lambda self, requires_grad=True: (
         {"errors/only-floating-point": "raises-exception but raises nothing"},
     ),
     Sabotage(
+        "item() keeps the graph",
+        appended("torch.Tensor.item = lambda self: self"),
+        "print(type(torch.ones(1).item()))",
+        {"errors/no-attribute-backward": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
         "float of a tensor never warns",
         appended("torch.Tensor.__float__ = lambda self: self.item()"),
         """
