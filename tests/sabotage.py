@@ -1376,6 +1376,25 @@ torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
         {"errors/numpy-on-requires-grad": "raises-exception but raises nothing"},
     ),
     Sabotage(
+        "a tensor assigned as a parameter becomes one",
+        (
+            Edit(
+                "torch/nn/modules/module.py",
+                """            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{torch.typename(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None expected)"
+                )
+""",
+                """            if value is not None:
+                value = Parameter(value)
+""",
+            ),
+        ),
+        "torch.nn.Linear(1, 1).weight = torch.ones(1, 1)",
+        {"errors/cannot-assign-to-parameter": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
         "requires_grad_() of integers is ignored",
         appended("""
 require = torch.Tensor.requires_grad_
