@@ -1424,6 +1424,19 @@ print(len(caught))
 """,
         {"errors/converting-to-a-scalar": "-float(loss)           float   warns"},
     ),
+    Sabotage(
+        "LBFGS without a closure makes no step",
+        (
+            Edit(
+                "torch/optim/lbfgs.py",
+                "    def step(self, closure):  # type: ignore[override]\n",
+                "    def step(self, closure=None):\n        if closure is None:\n"
+                "            return None\n",
+            ),
+        ),
+        "print(torch.optim.LBFGS([torch.ones(1, requires_grad=True)]).step())",
+        {"errors/step-lacks-closure": "raises-exception but raises nothing"},
+    ),
 )
 
 SABOTAGES = (
