@@ -1437,6 +1437,20 @@ print(len(caught))
         "print(torch.optim.LBFGS([torch.ones(1, requires_grad=True)]).step())",
         {"errors/step-lacks-closure": "raises-exception but raises nothing"},
     ),
+    Sabotage(
+        "a leaf without a gradient shows zeros",
+        attribute(
+            "grad",
+            """
+        grad = read(self)
+        if grad is None and self.is_leaf and self.requires_grad:
+            return torch.zeros_like(self)
+        return grad
+""",
+        ),
+        "print(torch.ones(1, requires_grad=True).grad)",
+        {"errors/grad-is-none": "raises-exception but raises nothing"},
+    ),
 )
 
 SABOTAGES = (
