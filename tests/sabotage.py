@@ -1451,6 +1451,15 @@ print(len(caught))
         "print(torch.ones(1, requires_grad=True).grad)",
         {"errors/grad-is-none": "raises-exception but raises nothing"},
     ),
+    Sabotage(
+        "retain_grad without requires_grad does nothing",
+        appended("""
+retain = torch.Tensor.retain_grad
+torch.Tensor.retain_grad = lambda self: retain(self) if self.requires_grad else None
+"""),
+        "torch.ones(1).retain_grad()",
+        {"errors/retain-grad-refused": "raises-exception but raises nothing"},
+    ),
 )
 
 SABOTAGES = (
