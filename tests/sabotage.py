@@ -1417,6 +1417,103 @@ print(torch.autograd.grad(p.sum(), g, allow_unused=True))
     ),
 )
 
+MORE_ERRORS = (
+    Sabotage(
+        "numpy() detaches by itself",
+        appended("""
+to_numpy = torch.Tensor.numpy
+torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
+"""),
+        "print(torch.ones(1, requires_grad=True).numpy())",
+        {"errors/numpy-on-requires-grad": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a tensor assigned as a parameter becomes one",
+        (
+            Edit(
+                "torch/nn/modules/module.py",
+                """            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{torch.typename(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None expected)"
+                )
+""",
+                """            if value is not None:
+                value = Parameter(value)
+""",
+            ),
+        ),
+        "torch.nn.Linear(1, 1).weight = torch.ones(1, 1)",
+        {"errors/cannot-assign-to-parameter": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "requires_grad_() of integers is ignored",
+        appended("""
+require = torch.Tensor.requires_grad_
+torch.Tensor.requires_grad_ = lambda self, requires_grad=True: (
+    require(self, requires_grad and self.dtype != torch.int64)
+)
+"""),
+        "torch.arange(2).requires_grad_()",
+        {"errors/only-floating-point": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "item() keeps the graph",
+        appended("torch.Tensor.item = lambda self: self"),
+        "print(type(torch.ones(1).item()))",
+        {"errors/no-attribute-backward": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "float of a tensor never warns",
+        appended("torch.Tensor.__float__ = lambda self: self.item()"),
+        """
+import warnings
+torch.set_warn_always(True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    float(torch.ones(1, requires_grad=True))
+print(len(caught))
+""",
+        {"errors/converting-to-a-scalar": "-float(loss)           float   warns"},
+    ),
+    Sabotage(
+        "LBFGS without a closure makes no step",
+        (
+            Edit(
+                "torch/optim/lbfgs.py",
+                "    def step(self, closure):  # type: ignore[override]\n",
+                "    def step(self, closure=None):\n        if closure is None:\n"
+                "            return None\n",
+            ),
+        ),
+        "print(torch.optim.LBFGS([torch.ones(1, requires_grad=True)]).step())",
+        {"errors/step-lacks-closure": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "a leaf without a gradient shows zeros",
+        attribute(
+            "grad",
+            """
+        grad = read(self)
+        if grad is None and self.is_leaf and self.requires_grad:
+            return torch.zeros_like(self)
+        return grad
+""",
+        ),
+        "print(torch.ones(1, requires_grad=True).grad)",
+        {"errors/grad-is-none": "raises-exception but raises nothing"},
+    ),
+    Sabotage(
+        "retain_grad without requires_grad does nothing",
+        appended("""
+retain = torch.Tensor.retain_grad
+torch.Tensor.retain_grad = lambda self: retain(self) if self.requires_grad else None
+"""),
+        "torch.ones(1).retain_grad()",
+        {"errors/retain-grad-refused": "raises-exception but raises nothing"},
+    ),
+)
+
 SABOTAGES = (
     *LEAF_ERROR,
     *LEAVES,
@@ -1428,4 +1525,5 @@ SABOTAGES = (
     *ERROR_PAGES,
     *BACKWARD_ERRORS,
     *OPTIMIZER_USE,
+    *MORE_ERRORS,
 )
