@@ -989,7 +989,7 @@ p.grad = torch.zeros(1)
 torch.optim.SGD([p], lr=0.5, weight_decay=1.0).step()
 print(p)
 """,
-        {"optimizer-step/what-step-updates": "-SGD       moves\n+SGD       stays"},
+        {"optimizer-step/what-step-updates": "-SGD+      moves\n+SGD+      stays"},
     ),
     Sabotage(
         "loading a state copies its tensors",
