@@ -815,7 +815,7 @@ print(p.is_leaf)
 """,
         {
             "optimizer-step/every-optimizer": "+SGD         True   @torch.no_grad()",
-            "optimizer-step/flipping-differentiable": "+[1.5, 7.5] [3.0, 15.0]",
+            "optimizer-step/flipping-differentiable": "+[1.0, 5.0] None",
         },
     ),
     Sabotage(
@@ -934,7 +934,7 @@ print(w.retains_grad)
             ),
         ),
         "print(list(torch.optim.SGD([torch.ones(1)]).state_dict()))",
-        {"optimizer-step/flipping-differentiable": "-False\n True\n+True"},
+        {"optimizer-step/flipping-differentiable": "-defaults: False\n+defaults: True"},
     ),
     Sabotage(
         "loading a state keeps the groups' options",
@@ -951,7 +951,7 @@ new = torch.optim.SGD([torch.ones(1)], lr=0.25)
 new.load_state_dict(old.state_dict())
 print(new.param_groups[0]["lr"])
 """,
-        {"optimizer-step/flipping-differentiable": " False\n-True\n+False"},
+        {"optimizer-step/flipping-differentiable": " defaults: False\n-   group: True\n+   group: False"},
     ),
 )
 
