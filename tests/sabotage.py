@@ -467,7 +467,7 @@ def logical_not_refused(self):
 torch.Tensor.logical_not_ = logical_not_refused
 """),
         "print(torch.ones(2, requires_grad=True).logical_not_())",
-        {"leaves/every-in-place-method": "+refused  accepted accepted accepted accepted"},
+        {"leaves/every-in-place-method": "+refused: leaf\n+accepted: view, result, no_grad,"},
     ),
     Sabotage(
         "PyTorch has another version",
