@@ -951,7 +951,11 @@ new = torch.optim.SGD([torch.ones(1)], lr=0.25)
 new.load_state_dict(old.state_dict())
 print(new.param_groups[0]["lr"])
 """,
-        {"optimizer-step/flipping-differentiable": " defaults: False\n-   group: True\n+   group: False"},
+        {
+            "optimizer-step/flipping-differentiable": " defaults: False\n"
+            "-   group: True\n"
+            "+   group: False",
+        },
     ),
 )
 
