@@ -1417,7 +1417,7 @@ p.grad = g.clone()
 torch.optim.SGD([p], momentum=0.5, differentiable=True).step()
 print(torch.autograd.grad(p.sum(), g, allow_unused=True))
 """,
-        {"optimizer-step/differentiable-done-right": "+SGD momentum      agrees"},
+        {"optimizer-step/differentiable-done-right": "+SGD momentum     agrees"},
     ),
 )
 
