@@ -952,9 +952,9 @@ new.load_state_dict(old.state_dict())
 print(new.param_groups[0]["lr"])
 """,
         {
-            "optimizer-step/flipping-differentiable": (
-                " defaults: False\n-   group: True\n+   group: False"
-            )
+            "optimizer-step/flipping-differentiable": " defaults: False\n"
+            "-   group: True\n"
+            "+   group: False",
         },
     ),
 )
