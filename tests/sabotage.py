@@ -1478,7 +1478,7 @@ with warnings.catch_warnings(record=True) as caught:
     float(torch.ones(1, requires_grad=True))
 print(len(caught))
 """,
-        {"errors/converting-to-a-scalar": "-float(loss)           float   warns"},
+        {"errors/converting-to-a-scalar": "-float(loss)           warns"},
     ),
     Sabotage(
         "LBFGS without a closure makes no step",
