@@ -30,6 +30,8 @@ gettext_compact = False
 # Pages are read by checked_cells, which has run their cells; MyST-NB only renders.
 nb_custom_formats = {".md": ["checked_cells.extension.read_executed", {}, False]}
 nb_execution_mode = "off"
+# Builders that write nothing, such as that of `make check`, would warn of every picture.
+nb_mime_priority_overrides = [("*", "text/html", 30)]
 
 # Labels are explicit: an automatic one would change with its heading.
 myst_heading_anchors = 0
