@@ -21,11 +21,13 @@ extensions = [
     "description",
     "navigation",
     "page_weight",
+    "search_field",
 ]
 exclude_patterns = ["_ext", "_lib", "_static", "_templates"]
 templates_path = ["docs/_templates"]
 locale_dirs = ["docs/locale"]
 gettext_compact = False
+smartquotes = False  # titles are messages, word for word
 
 # Pages are read by checked_cells, which has run their cells; MyST-NB only renders.
 nb_custom_formats = {".md": ["checked_cells.extension.read_executed", {}, False]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -142,6 +143,50 @@ def test_search_finds_the_page_of_a_message(open_tab: OpenTab, width: int) -> No
     found.click()
     expect(tab.page.locator("h1")).to_contain_text(MESSAGE)
     assert not tab.problems
+
+
+# As they are pasted: whole, with what only the reader's program has.
+PASTED = {
+    "errors/leaf-in-place": """\
+Traceback (most recent call last):
+  File "/home/me/train.py", line 31, in <module>
+    weights += 1
+RuntimeError: a leaf Variable that requires grad is being used in an in-place operation.""",
+    "errors/modified-by-an-inplace-operation": """\
+RuntimeError: one of the variables needed for gradient computation has been modified by an inplace \
+operation: [torch.cuda.FloatTensor [256, 128]], which is output 0 of AsStridedBackward0, is at \
+version 4; expected version 3 instead.""",
+    "errors/view-in-custom-function": """\
+Output 0 of BackwardHookFunctionBackward is a view and is being modified inplace. This view was \
+created inside a custom Function (or because an input was returned as-is) and the autograd logic \
+to handle view+inplace would override the custom backward associated with it.""",
+    "errors/out-does-not-support-autograd": """\
+add(): functions with out=... arguments don't support automatic differentiation, but one of the \
+arguments requires grad.""",
+}
+
+
+@widths
+@pytest.mark.parametrize("start", ["index", "errors/index"])
+def test_a_pasted_message_leads_to_its_page(open_tab: OpenTab, width: int, start: str) -> None:
+    tab = open_tab(width)
+    for docname, message in PASTED.items():
+        tab.open(start)
+        tab.page.get_by_role("searchbox").fill(message.replace("\n", " "))
+        tab.page.get_by_role("button", name="Search", exact=True).last.click()
+        found = tab.page.locator("#search-results li a").first
+        expect(found).to_have_attribute("href", re.compile(rf"^{docname}\.html"))
+        tab.page.wait_for_load_state("networkidle")
+    assert not tab.problems
+
+
+def test_without_scripts_the_search_leads_to_the_list(open_tab: OpenTab) -> None:
+    tab = open_tab(360, scripts=False)
+    tab.open("index")
+    tab.page.get_by_role("searchbox").fill(MESSAGE)
+    tab.page.keyboard.press("Enter")
+    tab.page.locator("noscript a").click()
+    expect(tab.page.locator("h1")).to_contain_text("Errors")
 
 
 def test_sidebars_open_on_a_phone(open_tab: OpenTab) -> None:

@@ -195,6 +195,13 @@ def test_note_gives_the_number_of_checked_outputs(built_project: Project, docnam
     assert notes == ([f"{count} {nouns} checked on {versions}. How?"] if count else [])
 
 
+def test_the_page_about_checks_names_the_line_of_its_own_cell() -> None:
+    page = source_page("how-this-site-is-checked")
+    [line] = re.findall(rf"{page.path}:(\d+): expected another RuntimeError", page.text)
+    kinds = {str(e.first + 1): e.kind for cell in page.cells for e in cell.expectations}
+    assert kinds[line] == "RuntimeError"
+
+
 def test_nothing_of_the_machine_is_published(built_project: Project) -> None:
     places = {str(built_project.root), str(PROJECT), sys.prefix, f"{Path.home()}/"}
     accident = re.compile("|".join([*map(re.escape, sorted(places)), "0x7f[0-9a-f]+", TRACEBACK]))

@@ -1,10 +1,17 @@
-/* How the search ranks pages: Sphinx's own numbers, and first of all a title that holds the whole
-   query. Somebody who searches for an error message wants the page that is named after it. */
+/* How the search finds and ranks pages: as Sphinx does, but for messages. */
+
+/* Without the class, as in titles of pages about messages. */
+const messageOf = (text) => text.trim().toLowerCase().replace(/^[\w.]+(error|warning): /, "");
+
+/* Somebody who searches for a message wants the page that is named after it, first of all. Such a
+   title is the message or how it begins, so it may hold the query, or the query may hold it. */
 var Scorer = {
   score: ([_docname, title, _anchor, _description, score]) => {
-    const query = new URLSearchParams(window.location.search).get("q") ?? "";
-    const whole = query.trim().toLowerCase();
-    return whole && title.toLowerCase().includes(whole) ? score + 100 : score;
+    const query = messageOf(new URLSearchParams(window.location.search).get("q") ?? "");
+    const named = messageOf(title);
+    if (!query) return score;
+    if (named.includes(query)) return score + 100;
+    return query.includes(named) ? score + named.length : score;
   },
   objNameMatch: 11,
   objPartialMatch: 6,
@@ -14,4 +21,27 @@ var Scorer = {
   partialTitle: 7,
   term: 5,
   partialTerm: 2,
+};
+
+/* Sphinx finds pages that have every word. A message that was pasted whole has words of the
+   reader's own program, too: sizes, paths, names. When no page has them all, those with the most
+   are found; a word counts the more, the fewer pages have it. */
+const MOST = 5;
+const withEveryWord = Search.performTermsSearch;
+Search.performTermsSearch = (words, excluded) => {
+  const found = withEveryWord(words, excluded);
+  if (found.length) return found;
+  const { docnames, filenames, terms, titles, titleterms } = Search._index;
+  const scores = new Map();
+  for (const [index, weight] of [[terms, Scorer.term], [titleterms, Scorer.title]])
+    for (const word of words) {
+      const files = Object.hasOwn(index, word) ? [index[word]].flat() : [];
+      for (const file of files) scores.set(file, (scores.get(file) ?? 0) + weight / files.length);
+    }
+  return [...scores]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, MOST)
+    .map(([file, score]) => [
+      docnames[file], titles[file], "", null, score, filenames[file], SearchResultKind.text,
+    ]);
 };
