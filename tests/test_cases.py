@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from functools import cache
+from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
 from conftest import PROJECT, Project
 
 CASES = tomllib.loads((PROJECT / "tests" / "cases.toml").read_text("utf-8"))  # no id twice
-AT_LEAST = {"case": 53, "s": 56}  # entries are added and never taken out; raise it as you add
+AT_LEAST = {"case": 53, "s": 56}  # an entry may move, and is never taken out; raise it as you add
+
+
+@cache
+def parse(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
 
 
 def find(project: Project, place: str) -> Tag | None:
@@ -19,9 +26,10 @@ def find(project: Project, place: str) -> Tag | None:
     path = project.site / f"{docname}.html"
     if not path.exists():
         return None
-    soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    soup = parse(path)
     target = soup.find(id=label) if label else soup.h1.parent
-    return target and target.find(re.compile("^h[1-6]$")).parent
+    heading = target and target.find(re.compile("^h[1-6]$"))
+    return heading and heading.parent
 
 
 def shown(section: Tag) -> list[Tag]:
@@ -43,12 +51,13 @@ def test_every_place_shows_the_output_of_a_cell(built_project: Project) -> None:
 
 
 def test_no_case_is_lost() -> None:
-    kinds = Counter(re.fullmatch(r"(case|s)-\d+[a-z]?", name)[1] for name in CASES)
-    assert {kind: min(kinds[kind], count) for kind, count in AT_LEAST.items()} == AT_LEAST
+    kinds = Counter(name.partition("-")[0] for name in CASES)
+    assert kinds.keys() == AT_LEAST.keys()
+    assert not [kind for kind, count in AT_LEAST.items() if kinds[kind] < count]
 
 
 def test_titles_are_short_and_differ() -> None:
-    assert all(case.keys() == {"title", "place"} for case in CASES.values())
+    assert not [name for name, case in CASES.items() if case.keys() != {"title", "place"}]
     titles = [case["title"] for case in CASES.values()]
     assert not [title for title, count in Counter(titles).items() if count > 1]
     assert not [title for title in titles if len(title.split()) > 12]
