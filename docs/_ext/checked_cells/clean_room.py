@@ -148,4 +148,7 @@ def environment(root: Path) -> dict[str, str]:
     }
     if sys.platform == "win32":
         env["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
+    else:
+        # torch.distributed would look up the machine's name, and warn where nobody knows it.
+        env["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
     return env
