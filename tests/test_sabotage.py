@@ -12,7 +12,7 @@ import pytest
 from checked_cells.site import load_page
 from conftest import PROJECT, Result, cell, copy_project, expect, page
 from overlay import INSTALLED, Edit, check, make_environment, prove, site_packages
-from sabotage import SABOTAGES, Sabotage
+from sabotages import SABOTAGES, Sabotage
 
 DOCS = PROJECT / "docs"
 PAGES_WITH_CELLS = sorted(
