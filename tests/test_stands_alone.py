@@ -39,7 +39,7 @@ for file in sys.argv[1:]:
     if os.wait()[1] == 0:
         open(file + ".ok", "w").close()
 """
-    """The chosen cells, by identity, as files that have run, with what they printed beside them."""
+"""Runs files, each in a process of its own, which share one import of PyTorch."""
 
 
 @pytest.fixture(scope="module")
