@@ -24,8 +24,9 @@ extensions = [
     "search_field",
 ]
 exclude_patterns = ["_ext", "_lib", "_static", "_templates"]
-templates_path = ["docs/_templates"]
-locale_dirs = ["docs/locale"]
+# Seen from here, where the HTML builder looks, and from docs/, where translators' words are collected.
+templates_path = ["docs/_templates", "_templates"]
+locale_dirs = ["locale"]  # in docs/
 gettext_compact = False
 smartquotes = False  # titles are messages, word for word
 
