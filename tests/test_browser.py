@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
-from browsing import OpenTab, contrast, faint_texts, schemes, widths
+from browsing import OpenTab, Tab, contrast, faint_texts, schemes, widths
 from conftest import DOCNAMES
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 PAGES = [*DOCNAMES, "search"]
 ERROR_PAGE = "errors/leaf-in-place"
@@ -178,6 +178,29 @@ def test_a_pasted_message_leads_to_its_page(open_tab: OpenTab, width: int, start
         expect(found).to_have_attribute("href", re.compile(rf"^{docname}\.html"))
         tab.page.wait_for_load_state("networkidle")
     assert not tab.problems
+
+
+def results(tab: Tab, query: str) -> Locator:
+    """Search for `query`, and wait until every result has its summary."""
+    tab.page.goto(f"{tab.root}/search.html?{urlencode({'q': query})}")
+    expect(tab.page.locator("#search-results .context").first).not_to_be_empty()
+    tab.page.wait_for_load_state("networkidle")
+    return tab.page.locator("#search-results")
+
+
+def test_a_result_begins_with_the_answer(open_tab: OpenTab) -> None:
+    # Pages without one of these words as it is written are shown by how they begin.
+    code = "for channel, m, s in zip(img, mean, std): channel.mul_(s).add_(m)"
+    summaries = results(open_tab(1280), code).locator(".context").all_inner_texts()
+    assert summaries
+    assert not [text for text in summaries if "System Settings" in text]
+
+
+def test_a_result_marks_words_and_no_letters(open_tab: OpenTab) -> None:
+    found = results(open_tab(1280), "can't optimize a non-leaf Tensor")
+    marked = {text.lower() for text in found.locator(".highlighted").all_inner_texts()}
+    assert "leaf" in marked
+    assert "t" not in marked
 
 
 def test_without_scripts_the_search_leads_to_the_list(open_tab: OpenTab) -> None:

@@ -45,3 +45,15 @@ Search.performTermsSearch = (words, excluded) => {
       docnames[file], titles[file], "", null, score, filenames[file], SearchResultKind.text,
     ]);
 };
+
+/* The "t" of "can't" would be looked for, and marked, as a word of its own. */
+const inWords = splitQuery;
+splitQuery = (query) => inWords(query.replace(/['’]\p{Letter}\b/gu, ""));
+
+/* What a result shows of its page begins with the answer, not with the theme's buttons above it. */
+const textOf = Search.htmlToText;
+Search.htmlToText = (html, anchor) => {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  page.querySelectorAll(".bd-header-article, .bd-sidebar-secondary").forEach((part) => part.remove());
+  return textOf(page.documentElement.outerHTML, anchor);
+};
