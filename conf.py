@@ -24,7 +24,7 @@ extensions = [
     "search_field",
 ]
 exclude_patterns = ["_ext", "_lib", "_static", "_templates"]
-# Seen from here, where the HTML builder looks, and from docs/, where translators' words are collected.
+# From here, where the HTML builder looks, and from docs/, where translators get the words.
 templates_path = ["docs/_templates", "_templates"]
 locale_dirs = ["locale"]  # in docs/
 gettext_compact = False
