@@ -24,15 +24,51 @@ def test_there_are_such_cells() -> None:
     assert CELLS
 
 
+RUN = """
+import os, runpy, sys
+import torch, torch._dynamo
+
+for file in sys.argv[1:]:
+    if not os.fork():
+        for descriptor, suffix in (1, ".out"), (2, ".err"):
+            os.dup2(os.open(file + suffix, os.O_WRONLY | os.O_CREAT), descriptor)
+        sys.argv = [file]
+        runpy.run_path(file, run_name="__main__")
+        sys.stdout.flush()
+        os._exit(0)
+    if os.wait()[1] == 0:
+        open(file + ".ok", "w").close()
+"""
+"""Runs files, each in a process of its own, which share one import of PyTorch."""
+
+
+@pytest.fixture(scope="module")
+def files(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[int, Path]:
+    """The chosen cells, by identity, as files that have run; what they printed is beside them."""
+    place = tmp_path_factory.mktemp("alone")
+    specs = [getattr(item, "callspec", None) for item in request.session.items]
+    cells = [spec.params["cell"] for spec in specs if spec and "cell" in spec.params]
+    files = [place / f"fix-{number}.py" for number, _ in enumerate(cells)]
+    for cell, file in zip(cells, files, strict=True):
+        file.write_text(cell.source + "\n", "utf-8")
+    result = run(sys.executable, "-I", "-X", "utf8", "-c", RUN, *files, cwd=place)
+    assert result.status == 0, result.output
+    return {id(cell): file for cell, file in zip(cells, files, strict=True)}
+
+
 @pytest.mark.parametrize("cell", CELLS)
-def test_cell_runs_alone_and_prints_what_the_page_shows(cell: Cell, tmp_path: Path) -> None:
+def test_cell_runs_alone_and_prints_what_the_page_shows(cell: Cell, files: dict[int, Path]) -> None:
     assert [expectation.kind for expectation in cell.expectations] == [""]
-    file = tmp_path / "fix.py"
-    file.write_text(cell.source + "\n", "utf-8")
-    result = run(sys.executable, "-I", "-X", "utf8", file, cwd=tmp_path)
-    assert (result.status, result.stderr) == (0, "")
+    file = files[id(cell)]
+    out, err = (
+        file.with_name(file.name + suffix).read_text("utf-8") for suffix in (".out", ".err")
+    )
+    assert err == ""
+    assert file.with_name(f"{file.name}.ok").exists()
     # A file does not show the value of its last expression, so a fix that relies on it is caught.
-    assert normalise(result.stdout).rstrip("\n") == cell.expectations[0].text.rstrip("\n")
+    assert normalise(out).rstrip("\n") == cell.expectations[0].text.rstrip("\n")
 
 
 def sections_with_fixes(docname: str) -> list[tuple[int, int]]:
