@@ -24,8 +24,9 @@ extensions = [
     "search_field",
 ]
 exclude_patterns = ["_ext", "_lib", "_static", "_templates"]
-templates_path = ["docs/_templates"]
-locale_dirs = ["docs/locale"]
+# From here, where the HTML builder looks, and from docs/, where translators get the words.
+templates_path = ["docs/_templates", "_templates"]
+locale_dirs = ["locale"]  # in docs/
 gettext_compact = False
 smartquotes = False  # titles are messages, word for word
 
