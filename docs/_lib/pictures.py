@@ -185,9 +185,9 @@ def _counters(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[str, ...]]:
     shared = {}
     for name, tensor in tensors.items():
         before = {other: kept._version for other, kept in tensors.items()}
-        torch.autograd.graph.increment_version(tensor)
-        shared[name] = tuple(n for n, kept in tensors.items() if kept._version != before[n])
-        torch._C._autograd._unsafe_set_version_counter((tensor,), (before[name],))
+        with torch.autograd.grad_mode._unsafe_preserve_version_counter(tensor):
+            torch.autograd.graph.increment_version(tensor)
+            shared[name] = tuple(n for n, kept in tensors.items() if kept._version != before[n])
     return shared
 
 

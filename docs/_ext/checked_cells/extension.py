@@ -77,7 +77,8 @@ def refuse_settings(_app: Sphinx, config: Config) -> None:
     given |= {f"html_context.{definition.partition('=')[0]}" for definition in command.htmldefine}
     for name in sorted(given | set(config.overrides)):
         if not SETTABLE.fullmatch(name):
-            BUILD.failures.append(Failure("conf.py", 1, f"{name} may not be set by a command (-D)"))
+            message = f"{name} may not be set by a command (-D, -A)"
+            BUILD.failures.append(Failure("conf.py", 1, message))
 
 
 def find_changed_pages(
