@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, Result, cell, copy_project, expect, page
+from overlay import Edit, make_environment, prove
 
 FAKE = "raise SystemExit('{}: this file was to be left alone')\n"
 
@@ -45,6 +46,17 @@ def setup(app):
             file.writelines(name + "\\n" for name in sorted(sys.modules))
 """
 """Behind conf.py: log each import of torch, also in processes that are forked."""
+
+OTHER_MACHINE = Edit(
+    "torch/__init__.py",
+    "from torch.torch_version import __version__ as __version__\n",
+    "from torch.torch_version import __version__ as __version__\n"
+    "os.environ |= {'ATEN_CPU_CAPABILITY': 'default', 'OMP_NUM_THREADS': '2'}\n",
+)
+"""Before PyTorch's libraries are loaded: no vector instructions, and two threads.
+
+A page's environment is made from nothing, so no setting of the person's could do this.
+"""
 
 
 def write(path: Path, text: str) -> None:
@@ -134,9 +146,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The site, built with two processes in somebody else's surroundings."""
+    """The site, built with two processes on another machine in somebody else's surroundings."""
     root = tmp_path_factory.mktemp("elsewhere")
     project = copy_project(root / "Ein anderes Verzeichnis, größer, 目录", pages=True)
+    project.python = str(make_environment(root / "v", (OTHER_MACHINE,)))
     for directory in (project.root, project.root / "docs"):
         for name in ("torch", "numpy", "random", "sitecustomize"):
             write(directory / f"{name}.py", FAKE.format(name))
@@ -164,6 +177,12 @@ def test_every_file_is_the_same(here: Built, elsewhere: Built) -> None:
 def test_the_record_of_checks_is_the_same(here: Built, elsewhere: Built) -> None:
     records = [built.project.root / "_build" / "checks.json" for built in (here, elsewhere)]
     assert records[0].read_bytes() == records[1].read_bytes()
+
+
+def test_elsewhere_is_another_machine(elsewhere: Built, tmp_path: Path) -> None:
+    show = "print(torch.backends.cpu.get_cpu_capability(), torch.get_num_threads())"
+    assert prove(elsewhere.project.python, [show], tmp_path) == ["DEFAULT 2\n"]
+    assert prove(sys.executable, [show], tmp_path) != ["DEFAULT 2\n"]
 
 
 def test_sphinx_never_imports_torch(elsewhere: Built) -> None:
