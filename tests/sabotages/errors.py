@@ -415,4 +415,25 @@ torch.Tensor.retain_grad = lambda self: retain(self) if self.requires_grad else 
         "torch.ones(1).retain_grad()",
         {"errors/retain-grad-refused": "raises-exception but raises nothing"},
     ),
+    Sabotage(
+        "a tensor that requires grad counts as a number",
+        appended("""
+addcdiv_ = torch.Tensor.addcdiv_
+
+def with_number(self, one, other, *, value=1):
+    if isinstance(value, torch.Tensor):
+        value = value.item()
+    return addcdiv_(self, one, other, value=value)
+
+torch.Tensor.addcdiv_ = with_number
+"""),
+        """
+value = torch.ones((), requires_grad=True)
+torch.ones(1).addcdiv_(torch.ones(1), torch.ones(1), value=value)
+""",
+        {
+            "errors/must-be-number": "raises-exception but raises nothing",
+            "optimizer-step/differentiable-done-right": "-Adagrad          agrees    raises",
+        },
+    ),
 )
