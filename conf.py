@@ -21,6 +21,7 @@ extensions = [
     "description",
     "navigation",
     "page_weight",
+    "compiled_templates",
     "search_field",
 ]
 exclude_patterns = ["_ext", "_lib", "_static", "_templates"]

@@ -153,7 +153,7 @@ def test_style_sheet_keeps_what_is_used(tmp_path: Path) -> None:
         ".used > a{background:url(../a.png)} .unused .used{color:blue}\n"
         "@media print{.unused{color:red}} p{color:green}"
     )
-    css = one_style_sheet(tmp_path, ["styles/a.css"], {"used", "base"})
+    css = one_style_sheet(tmp_path, ["styles/a.css"], {"used", "base"}, tmp_path)
     assert css == ".base{color:red}.used>a{background:url(a.png)}p{color:green}"
 
 
@@ -166,10 +166,23 @@ def test_addresses_move_with_their_rules(url: str, sheet: str, address: str) -> 
 
 
 def test_font_keeps_the_characters_alone_and_always_has_the_same_bytes(
-    built_project: Project,
+    built_project: Project, tmp_path: Path
 ) -> None:
     [file] = built_project.site.rglob("fa-solid-900.woff2")
-    small = font(file, {0xF185, 0xF186})
-    assert small == font(file, {0xF186, 0xF185})
+    small = font(file, {0xF185, 0xF186}, tmp_path / "kept")
+    assert small == font(file, {0xF186, 0xF185}, tmp_path / "elsewhere")
     [one] = fonts(f"url({small})")
     assert set(one.getBestCmap()) == {0xF185, 0xF186}
+
+
+def test_small_fonts_are_kept_for_the_font_and_the_characters_they_are_of(
+    built_project: Project, tmp_path: Path
+) -> None:
+    solid, brands = (
+        next(built_project.site.rglob(f"fa-{name}.woff2")) for name in ("solid-900", "brands-400")
+    )
+    made = {font(solid, {0xF185}, tmp_path), font(solid, {0xF186}, tmp_path)}
+    made |= {font(brands, {0xF09B}, tmp_path), font(solid, {0xF185}, tmp_path)}
+    kept = {base64.b64encode(path.read_bytes()).decode() for path in tmp_path.iterdir()}
+    assert {address.partition(",")[2] for address in made} == kept
+    assert len(kept) == 3

@@ -280,6 +280,22 @@ def assert_like_clean_build(project: Project, root: Path) -> None:
     assert project.files() == clean.files()
 
 
+@pytest.mark.parametrize(
+    ("file", "more"),
+    [("_templates/checked.html", "<p>More.</p>\n"), ("_static/site.css", "body { top: 7px; }\n")],
+)
+def test_templates_and_styles_are_those_of_a_clean_build(
+    project: Project, tmp_path: Path, file: str, more: str
+) -> None:
+    project.write("one.md", page(cell("print(1)", expect("1"))))
+    good(project)
+    with open(project.root / "docs" / file, "a", encoding="utf-8") as changed:
+        changed.write(more)
+    good(project)
+    assert any(b"More." in text or b"top:7px" in text for text in project.files().values())
+    assert_like_clean_build(project, tmp_path / "clean")
+
+
 UNKNOWN_TARGET = "See [this](#no-such-label).\n"
 
 

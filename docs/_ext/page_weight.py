@@ -21,6 +21,7 @@ import hashlib
 import logging
 import posixpath
 import re
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,15 @@ def used_names(site: Path, texts: dict[Path, str]) -> set[str]:
     return names
 
 
-def one_style_sheet(static: Path, sheets: list[str], used: set[str]) -> str:
-    """Return the rules of style sheets, in their order, that may apply to a page."""
+def one_style_sheet(static: Path, sheets: list[str], used: set[str], kept: Path) -> str:
+    """Return the rules of style sheets, in their order, that may apply to a page.
+
+    Args:
+        static: the directory of static files.
+        sheets: their paths within it.
+        used: whatever may be a class or an id on a page.
+        kept: where small fonts are kept for the next build.
+    """
     parts = []
     for sheet in sheets:
         # The first pass brings in what the sheet imports.
@@ -107,7 +115,7 @@ def one_style_sheet(static: Path, sheets: list[str], used: set[str]) -> str:
         parts.append(URL.sub(lambda match, sheet=sheet: f"url({moved(match[2], sheet)})", text))
     css = "".join(parts)
     code_points = drawn(css)
-    return FONT.sub(lambda match: f"url({font(static / match[1], code_points)})", css)
+    return FONT.sub(lambda match: f"url({font(static / match[1], code_points, kept)})", css)
 
 
 def moved(url: str, sheet: str) -> str:
@@ -122,19 +130,31 @@ def drawn(css: str) -> set[int]:
     return escaped | {ord(character) for text in texts for character in text}
 
 
-def font(file: Path, code_points: set[int]) -> str:
+def font(file: Path, code_points: set[int], kept: Path) -> str:
     """Return a font with these characters alone, as an address that holds it."""
-    from fontTools import subset  # not at the top: builds that write nothing need not wait for it
+    made_of = (file.read_bytes(), sorted(code_points), version("fonttools"))
+    small = kept / f"{hashlib.sha256(repr(made_of).encode()).hexdigest()}.woff2"
+    if not small.exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        whole = small.with_suffix(".in-progress")
+        whole.write_bytes(subset_of(file, code_points))
+        whole.replace(small)
+    return f"data:font/woff2;base64,{base64.b64encode(small.read_bytes()).decode()}"
+
+
+def subset_of(file: Path, code_points: set[int]) -> bytes:
+    """Return a font with these characters alone."""
+    from fontTools import subset  # not at the top: most builds have the small fonts already
 
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it reports each table
     options = subset.Options(flavor="woff2", layout_features=[], notdef_outline=True)
-    with subset.load_font(file, options) as whole:
+    with subset.load_font(file, options) as font:
         subsetter = subset.Subsetter(options)
         subsetter.populate(unicodes=code_points)
-        subsetter.subset(whole)
+        subsetter.subset(font)
         small = BytesIO()
-        subset.save_font(whole, small, options)
-    return f"data:font/woff2;base64,{base64.b64encode(small.getvalue()).decode()}"
+        subset.save_font(font, small, options)
+    return small.getvalue()
 
 
 def lighten(app: Sphinx, exception: Exception | None) -> None:
@@ -153,7 +173,8 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     for path, text in before.items():
         lighter = without_scripts(text, search=path == site / "search.html")
         after[path] = with_one_style_sheet(lighter) if style_sheets(text) else lighter
-    css = one_style_sheet(site / "_static", list(*lists), used_names(site, after))
+    kept = Path(app.doctreedir) / "fonts"
+    css = one_style_sheet(site / "_static", list(*lists), used_names(site, after), kept)
     (site / "_static" / STYLES).write_text(css, "utf-8")
     digest = hashlib.sha256(css.encode()).hexdigest()[:8]
     for path, text in after.items():
