@@ -433,7 +433,7 @@ torch.ones(1).addcdiv_(torch.ones(1), torch.ones(1), value=value)
 """,
         {
             "errors/must-be-number": "raises-exception but raises nothing",
-            "optimizer-step/differentiable-done-right": "-Adagrad          agrees    raises",
+            "optimizer-step/differentiable-done-right": "-Adagrad          agrees    number",
         },
     ),
 )
