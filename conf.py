@@ -18,6 +18,7 @@ extensions = [
     "rewriting",
     "permalinks",
     "myst_nb",
+    "sphinx_copybutton",
     "description",
     "navigation",
     "page_weight",
@@ -42,6 +43,9 @@ myst_heading_anchors = 0
 # checked_cells reports pages outside every table of contents itself, with the other failures.
 suppress_warnings = ["toc.not_included"]
 nitpicky = True
+
+# On code, and not on what it shows.
+copybutton_selector = 'div[class^="highlight-"] pre'  # it stands between single quotes in a script
 
 html_theme = "sphinx_book_theme"
 html_title = project

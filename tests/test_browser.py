@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from browsing import OpenTab, Tab, contrast, faint_texts, schemes, widths
-from conftest import DOCNAMES
+from conftest import DOCNAMES, source_page
 from playwright.sync_api import Locator, expect
 
 PAGES = [*DOCNAMES, "search"]
@@ -262,6 +262,17 @@ def test_keyboard_focus_is_visible(open_tab: OpenTab, width: int) -> None:
         tab.page.keyboard.press("Tab")
     assert not unseen
     assert stops > len(tab.page.locator("article a[href]:not(.headerlink)").all())
+
+
+def test_copy_buttons_copy_the_code_of_cells_alone(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.open(ERROR_PAGE)
+    copied = []
+    for button in tab.page.locator("article button.copybtn").all():
+        button.click()
+        copied.append(tab.page.evaluate("navigator.clipboard.readText()"))
+    assert copied == [cell.source.rstrip("\n") for cell in source_page(ERROR_PAGE).cells]
 
 
 def test_skip_link_leads_to_the_text(open_tab: OpenTab) -> None:
