@@ -47,9 +47,8 @@ def test_pages_fit_and_load_without_trouble(open_tab: OpenTab, width: int, schem
     assert not tab.problems
 
 
-@widths
-def test_long_lines_scroll_in_their_own_box(open_tab: OpenTab, width: int) -> None:
-    tab = open_tab(width)
+def test_long_lines_scroll_in_their_own_box(open_tab: OpenTab) -> None:
+    tab = open_tab(360)
     tab.open(LONG_OUTPUT_PAGE)
     scrolled = tab.page.evaluate("""() => [...document.querySelectorAll(".cell pre")]
         .filter((pre) => pre.scrollWidth > pre.clientWidth)
