@@ -239,3 +239,14 @@ def test_pictures_are_readable(open_tab: OpenTab, width: int, scheme: str) -> No
         assert pictures, docname
         assert [problem for picture in pictures for problem in problems(picture)] == [], docname
     assert not tab.problems
+
+
+def test_arrows_go_around_the_boxes_of_rows_that_they_pass(
+    open_tab: OpenTab, drawn: dict[str, object]
+) -> None:
+    x = drawn["x"]
+    tab = open_tab(360)
+    tab.page.set_content(drawn["graph"](x=x, y=x.sin() + x)._repr_html_())
+    [picture] = tab.page.evaluate(MEASURE)
+    assert len(picture["ways"]) > len(picture["boxes"]) - 1, "some arrow passes a row"
+    assert [problem for problem in problems(picture) if "arrow" in problem] == []
