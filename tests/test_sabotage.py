@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,18 +22,26 @@ PAGES_WITH_CELLS = sorted(
     if "_ext" not in path.parts and load_page(path, DOCS).cells
 )
 PLACE = re.compile(r"^docs/(\S+)\.md:\d+: ", re.MULTILINE)
+FIRST_CELL = re.compile(r"^```\{code-cell\}", re.MULTILINE)
 AT_A_TIME = 2
+PROOF = "proof"
 
 
-def sabotaged(root: Path, sabotage: Sabotage, number: int, project: Path) -> Result:
-    """Return how the check of its proof and of its pages ends under a changed PyTorch."""
-    python = make_environment(root, sabotage.edits)
-    return check(python, project, [proof_name(number), *sabotage.notices])
+@dataclass
+class Trial:
+    """A sabotage, and the pages that are checked under it.
 
+    Attributes:
+        pages: the pages in the scratch project, by the real ones that they stand for.
+    """
 
-def proof_name(number: int) -> str:
-    """Return the name of the page that holds a sabotage's proof."""
-    return f"proof-{number}"
+    sabotage: Sabotage
+    pages: dict[str, str]
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """What is changed in PyTorch's files; nothing for a patch, which stands on the pages."""
+        return () if isinstance(self.sabotage.change, str) else self.sabotage.change
 
 
 def proof_page(proof: str, shown: str) -> str:
@@ -43,6 +52,33 @@ def proof_page(proof: str, shown: str) -> str:
         "except Exception as error:\n    print(f'{type(error).__name__}: {error}')"
     )
     return page(cell(source, *([expect(shown.removesuffix("\n"))] if shown else [])))
+
+
+def patched(text: str, code: str) -> str:
+    """Return a page in which `code` runs before the first cell, as if it were PyTorch's own."""
+    first = FIRST_CELL.search(text).start()
+    return text[:first] + cell(f"exec({code!r}, {{'__name__': 'torch'}})") + text[first:]
+
+
+def write_patched(site: Path, directory: str, name: str, code: str) -> str:
+    """Write a copy of a page with `code` in front; return the copy's name."""
+    # A page's labels begin with the name of its file, so that stays.
+    copy = f"{directory}/{name}"
+    text = patched((site / "docs" / f"{name}.md").read_text("utf-8"), code)
+    path = site / "docs" / f"{copy}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return copy
+
+
+def prepare(site: Path, sabotage: Sabotage, number: int, proof: str) -> Trial:
+    """Write the pages of a trial, its proof among them, beside the real ones."""
+    pages = {name: name for name in sabotage.notices} | {PROOF: f"{PROOF}-{number}"}
+    (site / "docs" / f"{pages[PROOF]}.md").write_text(proof, "utf-8")
+    if isinstance(sabotage.change, str):
+        for name, page in pages.items():
+            pages[name] = write_patched(site, f"patched-{number}", page, sabotage.change)
+    return Trial(sabotage, pages)
 
 
 def chosen(request: pytest.FixtureRequest) -> list[Sabotage]:
@@ -58,29 +94,39 @@ def real_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def proofs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Pages with the chosen proofs, and with what they print under the unchanged PyTorch."""
+def trials(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, real_site: Path
+) -> list[Trial]:
+    """The chosen sabotages, with their pages; proofs declare what the unchanged PyTorch prints."""
     python = make_environment(tmp_path_factory.mktemp("unchanged") / "v", ())
-    sources = [sabotage.proof for sabotage in chosen(request)]
-    shown = prove(python, sources, tmp_path_factory.mktemp("proofs"))
-    return [proof_page(source, text) for source, text in zip(sources, shown, strict=True)]
+    sabotages = chosen(request)
+    shown = prove(python, [s.proof for s in sabotages], tmp_path_factory.mktemp("proofs"))
+    pages = [proof_page(s.proof, text) for s, text in zip(sabotages, shown, strict=True)]
+    return [prepare(real_site, s, n, pages[n]) for n, s in enumerate(sabotages)]
 
 
 @pytest.fixture(scope="module")
 def outcomes(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    real_site: Path,
-    proofs: list[str],
+    tmp_path_factory: pytest.TempPathFactory, real_site: Path, trials: list[Trial]
 ) -> Iterator[dict[str, Future[Result]]]:
-    """The chosen sabotages' results, while the next ones are running."""
+    """The chosen sabotages' results, while the next ones are running.
+
+    A changed file needs a PyTorch that was imported for it alone; patched pages share one import.
+    """
     root = tmp_path_factory.mktemp("sabotaged")
-    for number, text in enumerate(proofs):
-        (real_site / "docs" / f"{proof_name(number)}.md").write_text(text, "utf-8")
+    on_pages = [name for trial in trials if not trial.edits for name in trial.pages.values()]
+
+    def check_edited(trial: Trial, number: int) -> Result:
+        python = make_environment(root / str(number), trial.edits)
+        return check(python, real_site, [*trial.pages.values()])
+
     with ThreadPoolExecutor(AT_A_TIME) as pool:
+        together = pool.submit(check, sys.executable, real_site, on_pages) if on_pages else None
         yield {
-            s.name: pool.submit(sabotaged, root / str(number), s, number, real_site)
-            for number, s in enumerate(chosen(request))
+            trial.sabotage.name: pool.submit(check_edited, trial, number)
+            if trial.edits
+            else together
+            for number, trial in enumerate(trials)
         }
         pool.shutdown(cancel_futures=True)
 
@@ -96,39 +142,37 @@ def failures(output: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("sabotage", SABOTAGES, ids=lambda s: s.name.replace(" ", "-"))
 def test_pages_fail_under_a_changed_pytorch(
-    sabotage: Sabotage,
-    outcomes: dict[str, Future[Result]],
+    sabotage: Sabotage, trials: list[Trial], outcomes: dict[str, Future[Result]]
 ) -> None:
+    [trial] = [trial for trial in trials if trial.sabotage is sabotage]
     result = outcomes[sabotage.name].result()
     assert result.status == 1, result.output
-    told = failures(result.stderr)
-    proof = next((name for name in told if name.startswith("proof-")), None)
-    assert proof, f"the sabotage changes nothing:\n{result.output}"
-    del told[proof]
-    assert set(told) == set(sabotage.notices), result.output
+    failed = failures(result.stderr)
+    told = {name: failed[page] for name, page in trial.pages.items() if page in failed}
+    assert PROOF in told, "the sabotage changes nothing"
+    del told[PROOF]
+    assert told.keys() == sabotage.notices.keys(), told
     for name, text in sabotage.notices.items():
-        assert text in told[name], f"{name}: {result.output}"
+        assert text in told[name], f"{name}: {told[name]}"
 
 
-def test_pages_pass_under_links_to_the_unchanged_pytorch(tmp_path: Path, real_site: Path) -> None:
+def test_pages_and_proofs_pass_under_an_unchanged_pytorch(
+    tmp_path: Path, real_site: Path, trials: list[Trial], outcomes: object
+) -> None:
+    """Neither links to PyTorch's files nor a cell in front make a page fail."""
     edits = (Edit("torch/__init__.py", None, ""), Edit("torch/optim/optimizer.py", None, ""))
     python = make_environment(tmp_path / "v", edits)
-    result = check(python, real_site, PAGES_WITH_CELLS, AT_A_TIME)
+    patched = {name for trial in trials if not trial.edits for name in trial.sabotage.notices}
+    names = [write_patched(real_site, "unchanged", name, "") for name in sorted(patched)]
+    names += [f"{PROOF}-{number}" for number, _ in enumerate(trials)]
+    result = check(python, real_site, names, AT_A_TIME)
     assert result.status == 0, result.output
-    assert f"{len(PAGES_WITH_CELLS)} pages" in result.stdout
+    assert f"{len(names)} pages" in result.stdout
 
 
 def test_every_page_with_cells_has_a_sabotage() -> None:
     assert PAGES_WITH_CELLS
     assert {page for s in SABOTAGES for page in s.notices} == set(PAGES_WITH_CELLS)
-
-
-def test_proofs_hold_under_the_unchanged_pytorch(
-    request: pytest.FixtureRequest, proofs: list[str], real_site: Path, outcomes: object
-) -> None:
-    names = [proof_name(number) for number, _ in enumerate(proofs)]
-    result = check(sys.executable, real_site, names, AT_A_TIME)
-    assert result.status == 0, result.output
 
 
 def test_names_are_unique() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from overlay import Edit
 
-from sabotages.kinds import OPTIMIZER, Sabotage, appended, attribute
+from sabotages.kinds import OPTIMIZER, Sabotage, attribute, patch
 
 # The pages named after a message.
 IN_PLACE_ERRORS = (
     Sabotage(
         "fill_diagonal_ writes without a view",
-        appended("""
+        patch("""
 fill_diagonal_ = torch.Tensor.fill_diagonal_
 
 def filled(self, value):
@@ -32,7 +32,7 @@ except RuntimeError as error:
     ),
     Sabotage(
         "sigmoid does not save its result",
-        appended("torch.Tensor.sigmoid = lambda self: (self / 2).tanh() / 2 + 0.5\n"),
+        patch("torch.Tensor.sigmoid = lambda self: (self / 2).tanh() / 2 + 0.5\n"),
         """
 h = torch.zeros(2, requires_grad=True).sigmoid()
 h += 1.0
@@ -46,7 +46,7 @@ except RuntimeError:
     ),
     Sabotage(
         "detach makes a copy",
-        appended("torch.Tensor.detach = lambda self: self.data.clone()\n"),
+        patch("torch.Tensor.detach = lambda self: self.data.clone()\n"),
         """
 x = torch.ones(2, requires_grad=True)
 row = x.detach()
@@ -58,7 +58,7 @@ print(row)
     ),
     Sabotage(
         "tensor_split makes its views together",
-        appended("torch.Tensor.tensor_split = torch.Tensor.chunk\n"),
+        patch("torch.Tensor.tensor_split = torch.Tensor.chunk\n"),
         "print(torch.ones(2, requires_grad=True).tensor_split(2)[0].grad_fn.name())",
         {"errors/view-of-multiple-outputs": "RuntimeError raised in a cell without the tag"},
     ),
@@ -105,7 +105,7 @@ print(Same.apply(x) is x)
     ),
     Sabotage(
         "add with out detaches its inputs",
-        appended("""
+        patch("""
 recorded_add = torch.add
 
 def add_detached(input, other, *, out=None):
@@ -186,7 +186,7 @@ except RuntimeError as error:
 BACKWARD_ERRORS = (
     Sabotage(
         "backward of a loss without history does nothing",
-        appended("""
+        patch("""
 backward = torch.Tensor.backward
 torch.Tensor.backward = lambda self, *args, **kwargs: (
     backward(self, *args, **kwargs) if self.requires_grad else None
@@ -242,7 +242,7 @@ torch.optim.SGD([w])
     ),
     Sabotage(
         "assigning requires_grad to a result is ignored",
-        appended("""
+        patch("""
 def ignore_results():
     flag = torch.Tensor.requires_grad
 
@@ -274,7 +274,7 @@ torch.autograd.grad(x * 2, torch.ones(1, requires_grad=True))
     ),
     Sabotage(
         "a deep copy of a result is detached",
-        appended("""
+        patch("""
 deepcopy = torch.Tensor.__deepcopy__
 torch.Tensor.__deepcopy__ = lambda self, memo: deepcopy(
     self if self.is_leaf else self.detach(), memo
@@ -309,7 +309,7 @@ print(checkpoint(torch.nn.Linear(1, 1), torch.ones(1)).requires_grad)
     ),
     Sabotage(
         "backward of several elements starts with ones",
-        appended("""
+        patch("""
 backward = torch.Tensor.backward
 torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
     self, torch.ones_like(self) if gradient is None else gradient, *args, **kwargs
@@ -323,7 +323,7 @@ torch.Tensor.backward = lambda self, gradient=None, *args, **kwargs: backward(
 OTHER_ERRORS = (
     Sabotage(
         "numpy() detaches by itself",
-        appended("""
+        patch("""
 to_numpy = torch.Tensor.numpy
 torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
 """),
@@ -351,7 +351,7 @@ torch.Tensor.numpy = lambda self, *, force=False: to_numpy(self, force=True)
     ),
     Sabotage(
         "requires_grad_() of integers is ignored",
-        appended("""
+        patch("""
 require = torch.Tensor.requires_grad_
 torch.Tensor.requires_grad_ = lambda self, requires_grad=True: (
     require(self, requires_grad and self.dtype != torch.int64)
@@ -362,13 +362,13 @@ torch.Tensor.requires_grad_ = lambda self, requires_grad=True: (
     ),
     Sabotage(
         "item() keeps the graph",
-        appended("torch.Tensor.item = lambda self: self"),
+        patch("torch.Tensor.item = lambda self: self"),
         "print(type(torch.ones(1).item()))",
         {"errors/no-attribute-backward": "raises-exception but raises nothing"},
     ),
     Sabotage(
         "float of a tensor never warns",
-        appended("torch.Tensor.__float__ = lambda self: self.item()"),
+        patch("torch.Tensor.__float__ = lambda self: self.item()"),
         """
 import warnings
 torch.set_warn_always(True)
@@ -408,7 +408,7 @@ print(len(caught))
     ),
     Sabotage(
         "retain_grad without requires_grad does nothing",
-        appended("""
+        patch("""
 retain = torch.Tensor.retain_grad
 torch.Tensor.retain_grad = lambda self: retain(self) if self.requires_grad else None
 """),
@@ -417,7 +417,7 @@ torch.Tensor.retain_grad = lambda self: retain(self) if self.requires_grad else 
     ),
     Sabotage(
         "a tensor that requires grad counts as a number",
-        appended("""
+        patch("""
 addcdiv_ = torch.Tensor.addcdiv_
 
 def with_number(self, one, other, *, value=1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overlay import Edit
 
-from sabotages.kinds import GRAD_MODE, Sabotage, appended, attribute, in_place
+from sabotages.kinds import GRAD_MODE, Sabotage, attribute, in_place, patch
 
 GRAD_MODES = (
     Sabotage(
@@ -47,7 +47,7 @@ GRAD_MODES = (
     ),
     Sabotage(
         "a view made under no_grad does not require grad",
-        appended("""
+        patch("""
 getitem = torch.Tensor.__getitem__
 
 def detached_without_grad(self, index):
@@ -96,7 +96,7 @@ print(x._version)
 GRAD_MODE_REACH = (
     Sabotage(
         "detach has a version counter of its own",
-        appended("torch.Tensor.detach = lambda self: self.data\n"),
+        patch("torch.Tensor.detach = lambda self: self.data\n"),
         """
 x = torch.ones(2, requires_grad=True)
 x.detach().add_(1.0)
@@ -155,7 +155,7 @@ print(asyncio.run(mode()))
     ),
     Sabotage(
         "evaluation mode stops recording",
-        appended("""
+        patch("""
 call = torch.nn.Module.__call__
 
 def call_recorded_in_training(self, *args, **kwargs):
@@ -181,7 +181,7 @@ torch.nn.Module.__call__ = call_recorded_in_training
     ),
     Sabotage(
         "a view made under no_grad leads back to its base",
-        appended("""
+        patch("""
 index = torch.Tensor.__getitem__
 
 def recorded_view(self, key):

@@ -19,28 +19,28 @@ class Sabotage:
 
     Attributes:
         name: what is different, in a few words.
-        edits: the change.
+        change: edits of PyTorch's files, or code that runs before a page's first cell.
         proof: code that prints something else when PyTorch is changed.
         notices: the pages that must fail, each with a text that its failures must show.
     """
 
     name: str
-    edits: tuple[Edit, ...]
+    change: tuple[Edit, ...] | str
     proof: str
     notices: dict[str, str]
 
 
-def appended(code: str) -> tuple[Edit, ...]:
-    """Put code at the end of ``torch/__init__.py``."""
-    return (Edit("torch/__init__.py", None, f"import torch\n{code}"),)
+def patch(code: str) -> str:
+    """Change PyTorch by code that replaces something in it."""
+    return f"import torch\n{code}"
 
 
-def in_place(code: str) -> tuple[Edit, ...]:
+def in_place(code: str) -> str:
     """Put `change`, a function defined by `code`, in front of in-place operations.
 
     It is called with the original operation, the tensor, and the operation's arguments.
     """
-    return appended(f"""
+    return patch(f"""
 LEAF_ERROR = "a leaf Variable that requires grad is being used in an in-place operation."
 
 def is_refused(tensor):
@@ -61,9 +61,9 @@ for name in ("add_", "sub_", "mul_", "__iadd__", "__isub__", "__setitem__"):
 """)
 
 
-def attribute(name: str, getter: str) -> tuple[Edit, ...]:
+def attribute(name: str, getter: str) -> str:
     """Replace what reading an attribute of a tensor gives; `read` gives the original value."""
-    return appended(f"""
+    return patch(f"""
 import warnings
 
 def replace_attribute():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overlay import Edit
 
-from sabotages.kinds import OPTIMIZER, SGD, Sabotage, appended, attribute, in_place
+from sabotages.kinds import OPTIMIZER, SGD, Sabotage, attribute, in_place, patch
 
 WRITE_TO_LEAF = """
 x = torch.tensor([2.0, 10.0], requires_grad=True)
@@ -151,7 +151,7 @@ LEAVES = (
     ),
     Sabotage(
         "requires_grad_ makes a result a leaf",
-        appended("""
+        patch("""
 requires_grad_ = torch.Tensor.requires_grad_
 torch.Tensor.requires_grad_ = lambda self: requires_grad_(self.detach_())
 """),
@@ -160,7 +160,7 @@ torch.Tensor.requires_grad_ = lambda self: requires_grad_(self.detach_())
     ),
     Sabotage(
         "to always makes a copy",
-        appended("""
+        patch("""
 to = torch.Tensor.to
 torch.Tensor.to = lambda self, *args, **kwargs: to(self, *args, **{**kwargs, "copy": True})
 """),
@@ -264,7 +264,7 @@ except RuntimeError as error:
     ),
     Sabotage(
         "a module has a flag requires_grad",
-        appended("""
+        patch("""
 torch.nn.Module.requires_grad = property(
     fget=lambda self: all(p.requires_grad for p in self.parameters()),
     fset=lambda self, value: self.requires_grad_(value),
@@ -349,7 +349,7 @@ print(layer.weight.data_ptr() == vector.data_ptr())
     ),
     Sabotage(
         "a leaf refuses logical_not_",
-        appended("""
+        patch("""
 logical_not_ = torch.Tensor.logical_not_
 
 def logical_not_refused(self):

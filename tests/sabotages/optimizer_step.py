@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overlay import Edit
 
-from sabotages.kinds import OPTIMIZER, SGD, Sabotage, appended
+from sabotages.kinds import OPTIMIZER, SGD, Sabotage, patch
 
 SGD_STEP = """
 x = torch.ones(2, requires_grad=True)
@@ -263,7 +263,7 @@ print(p.is_leaf)
     ),
     Sabotage(
         "retain_grad does nothing",
-        appended("torch.Tensor.retain_grad = lambda self: None\n"),
+        patch("torch.Tensor.retain_grad = lambda self: None\n"),
         """
 w = torch.ones(1, requires_grad=True).clone()
 w.retain_grad()
