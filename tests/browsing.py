@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 AA = 4.5
 WIDTHS = (360, 1280)
@@ -53,6 +53,19 @@ class Tab:
 OpenTab = Callable[..., Tab]
 
 
+def new_tab(
+    browser: Browser, root: str, width: int = 1280, scheme: str = "light", scripts: bool = True
+) -> Tab:
+    """Open a tab of a fresh browser profile, whose context the caller closes."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+        java_script_enabled=scripts,
+        reduced_motion="reduce",
+    )
+    return Tab(context.new_page(), root)
+
+
 Colour = tuple[float, ...]
 
 
@@ -85,26 +98,33 @@ def contrast(text: str, backgrounds: list[str]) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-TEXTS = """(selector) => [...document.querySelectorAll(selector)]
-    .flatMap((box) => [box, ...box.querySelectorAll("*")])
-    .filter((element) => [...element.childNodes].some(
-        (node) => node.nodeType === Node.TEXT_NODE && node.data.trim()))
-    .filter((element) => !element.matches(".headerlink") && element.checkVisibility())
-    .map((element) => {
-        const backgrounds = [];
-        for (let box = element; box; box = box.parentElement)
-            backgrounds.push(getComputedStyle(box).backgroundColor);
-        const front = getComputedStyle(element).color;
-        return [element.textContent.trim().slice(0, 40), front, backgrounds];
-    })"""
+TEXTS = """(selector) => {
+    const backgrounds = new Map();
+    const behind = (box) => {
+        if (!box) return [];
+        if (!backgrounds.has(box))
+            backgrounds.set(box,
+                [getComputedStyle(box).backgroundColor, ...behind(box.parentElement)]);
+        return backgrounds.get(box);
+    };
+    const texts = [...document.querySelectorAll(selector)]
+        .flatMap((box) => [box, ...box.querySelectorAll("*")])
+        .filter((element) => [...element.childNodes].some(
+            (node) => node.nodeType === Node.TEXT_NODE && node.data.trim()))
+        .filter((element) => !element.matches(".headerlink") && element.checkVisibility());
+    const examples = new Map();
+    for (const element of texts) {
+        const colours = JSON.stringify([getComputedStyle(element).color, behind(element)]);
+        if (!examples.has(colours))
+            examples.set(colours, element.textContent.trim().slice(0, 40));
+    }
+    return [[...examples].map(([colours, text]) => [text, ...JSON.parse(colours)]), texts.length];
+}"""
+"""One text for each colour on its backgrounds, and how many texts there are."""
 
 
 def faint_texts(page: Page, selector: str) -> tuple[list[str], int]:
-    """Return the texts with too little contrast, and how many texts there are."""
-    texts = page.evaluate(TEXTS, selector)
-    faint = {
-        f"{text!r}: {contrast(front, backgrounds):.2f}"
-        for text, front, backgrounds in texts
-        if contrast(front, backgrounds) < AA
-    }
-    return sorted(faint), len(texts)
+    """Return texts with too little contrast, one of each colour, and how many texts there are."""
+    examples, count = page.evaluate(TEXTS, selector)
+    found = {text: contrast(front, backgrounds) for text, front, backgrounds in examples}
+    return sorted(f"{text!r}: {ratio:.2f}" for text, ratio in found.items() if ratio < AA), count

@@ -25,7 +25,7 @@ settings.load_profile("any speed")
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(PROJECT / "docs" / "_ext"), str(PROJECT / "tools")]
 
-from browsing import OpenTab, Tab  # noqa: E402 (the path is set above)
+from browsing import OpenTab, Tab, new_tab  # noqa: E402 (the path is set above)
 from checked_cells.page import Page, read_file  # noqa: E402
 from first_view import chromium, served  # noqa: E402
 from made_pages import FRONT_MATTER, INDEX  # noqa: E402
@@ -225,18 +225,12 @@ def root(built_project: Project) -> Iterator[str]:
 @pytest.fixture
 def open_tab(browser: Browser, root: str) -> Iterator[OpenTab]:
     """Open a tab of a fresh browser profile."""
-    contexts = []
+    tabs = []
 
-    def open_tab(width: int = 1280, scheme: str = "light", scripts: bool = True) -> Tab:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800},
-            color_scheme=scheme,
-            java_script_enabled=scripts,
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
-        return Tab(context.new_page(), root)
+    def open_tab(*options: object, **named: object) -> Tab:
+        tabs.append(new_tab(browser, root, *options, **named))
+        return tabs[-1]
 
     yield open_tab
-    for context in contexts:
-        context.close()
+    for tab in tabs:
+        tab.page.context.close()

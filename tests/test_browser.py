@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from browsing import OpenTab, Tab, contrast, faint_texts, schemes, widths
+from browsing import OpenTab, Tab, contrast, faint_texts, new_tab, schemes, widths
 from conftest import DOCNAMES, source_page
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 PAGES = [*DOCNAMES, "search"]
 ERROR_PAGE = "errors/leaf-in-place"
@@ -36,15 +39,69 @@ TOO_WIDE = """() => {
 """Without scroll bars of its own a page may also cut off what is too wide: so look at each box."""
 
 
+@dataclass
+class Visit:
+    """What a browser shows of one page.
+
+    Attributes:
+        trouble: what is too wide or has gone wrong.
+        theme: light or dark.
+        answer: pixels from the top of the page to the short answer, where there is one.
+        words: those of the article, where there is one.
+        faint: texts with too little contrast.
+        outcomes: how many texts there are in the boxes of errors and warnings.
+    """
+
+    trouble: list[str]
+    theme: str
+    answer: float | None
+    words: list[str]
+    faint: list[str]
+    outcomes: int
+
+
+def visit(tab: Tab, docname: str) -> Visit:
+    """Open a page and look at all of it."""
+    tab.open(docname)
+    outcomes_faint, outcomes = faint_texts(tab.page, ".outcome")
+    faint, _ = faint_texts(tab.page, ".bd-article, .checked-note, .bd-docs-nav, .page-toc")
+    answer, articles = tab.page.locator("h1 + p"), tab.page.locator("article")
+    return Visit(
+        trouble=tab.page.evaluate(TOO_WIDE),
+        theme=tab.page.evaluate("document.documentElement.dataset.theme"),
+        answer=answer.bounding_box()["y"] if answer.count() else None,
+        words=[word for text in articles.all_inner_texts() for word in text.split()],
+        faint=outcomes_faint + faint,
+        outcomes=outcomes,
+    )
+
+
+Look = Callable[[int, str], dict[str, Visit]]
+
+
+@pytest.fixture(scope="module")
+def look(browser: Browser, root: str) -> Look:
+    """Visit every page at a width and in a scheme, once for all tests that ask."""
+
+    @cache
+    def look(width: int, scheme: str) -> dict[str, Visit]:
+        tab = new_tab(browser, root, width, scheme)
+        visits = {docname: visit(tab, docname) for docname in PAGES}
+        for docname, visited in visits.items():
+            own = f"/{docname}.html:"
+            visited.trouble += [problem for problem in tab.problems if problem.startswith(own)]
+        tab.page.context.close()
+        return visits
+
+    return look
+
+
 @widths
 @schemes
-def test_pages_fit_and_load_without_trouble(open_tab: OpenTab, width: int, scheme: str) -> None:
-    tab = open_tab(width, scheme)
-    for docname in PAGES:
-        tab.open(docname)
-        assert tab.page.evaluate("document.documentElement.dataset.theme") == scheme
-        tab.problems += [f"{docname}: {problem}" for problem in tab.page.evaluate(TOO_WIDE)]
-    assert not tab.problems
+def test_pages_fit_and_load_without_trouble(look: Look, width: int, scheme: str) -> None:
+    visits = look(width, scheme)
+    assert {visit.theme for visit in visits.values()} == {scheme}
+    assert not {name: visit.trouble for name, visit in visits.items() if visit.trouble}
 
 
 def test_long_lines_scroll_in_their_own_box(open_tab: OpenTab) -> None:
@@ -63,12 +120,9 @@ def test_long_lines_scroll_in_their_own_box(open_tab: OpenTab) -> None:
 
 
 @widths
-def test_headings_are_not_larger_than_half_a_phone(open_tab: OpenTab, width: int) -> None:
-    tab = open_tab(width)
-    for docname in DOCNAMES:
-        tab.open(docname)
-        answer = tab.page.locator("h1 + p").bounding_box()
-        assert answer["y"] < 400, docname
+def test_headings_are_not_larger_than_half_a_phone(look: Look, width: int) -> None:
+    answers = {docname: look(width, "light")[docname].answer for docname in DOCNAMES}
+    assert not {docname: top for docname, top in answers.items() if top is None or top >= 400}
 
 
 @widths
@@ -89,15 +143,12 @@ def test_contrast_is_that_of_the_standard() -> None:
     )
 
 
+@widths
 @schemes
-def test_text_has_contrast(open_tab: OpenTab, scheme: str) -> None:
-    tab, boxes = open_tab(1280, scheme), 0
-    for docname in DOCNAMES:
-        tab.open(docname)
-        boxes += faint_texts(tab.page, ".outcome")[1]
-        faint, _ = faint_texts(tab.page, ".bd-article, .checked-note, .bd-docs-nav, .page-toc")
-        assert not faint, docname
-    assert boxes
+def test_text_has_contrast(look: Look, width: int, scheme: str) -> None:
+    visits = look(width, scheme)
+    assert sum(visit.outcomes for visit in visits.values())
+    assert not {name: visit.faint for name, visit in visits.items() if visit.faint}
 
 
 def test_error_is_not_painted_as_a_broken_page(open_tab: OpenTab) -> None:
@@ -290,14 +341,11 @@ def test_skip_link_leads_to_the_text(open_tab: OpenTab) -> None:
 
 
 @widths
-def test_text_is_readable_without_scripts(open_tab: OpenTab, width: int) -> None:
-    tab, scripted = open_tab(width, scripts=False), open_tab(width)
+def test_text_is_readable_without_scripts(open_tab: OpenTab, look: Look, width: int) -> None:
+    tab, scripted = open_tab(width, scripts=False), look(width, "light")
     for docname in DOCNAMES:
         tab.open(docname)
-        scripted.open(docname)
-        article = tab.page.locator("article").inner_text()
-        with_scripts = scripted.page.locator("article").inner_text()
-        assert article.split() == with_scripts.split(), docname
+        assert tab.page.locator("article").inner_text().split() == scripted[docname].words, docname
         faint, count = faint_texts(tab.page, "article")
         assert count and not faint, docname
         assert not tab.page.evaluate(TOO_WIDE), docname
