@@ -66,8 +66,10 @@ def visit(tab: Tab, docname: str) -> Visit:
     outcomes_faint, outcomes = faint_texts(tab.page, ".outcome")
     faint, _ = faint_texts(tab.page, ".bd-article, .checked-note, .bd-docs-nav, .page-toc")
     answer, articles = tab.page.locator("h1 + p"), tab.page.locator("article")
+    tab.problems += tab.page.evaluate(TOO_WIDE)
+    trouble, tab.problems = tab.problems, []
     return Visit(
-        trouble=tab.page.evaluate(TOO_WIDE),
+        trouble=trouble,
         theme=tab.page.evaluate("document.documentElement.dataset.theme"),
         answer=answer.bounding_box()["y"] if answer.count() else None,
         words=[word for text in articles.all_inner_texts() for word in text.split()],
@@ -87,10 +89,8 @@ def look(browser: Browser, root: str) -> Look:
     def look(width: int, scheme: str) -> dict[str, Visit]:
         tab = new_tab(browser, root, width, scheme)
         visits = {docname: visit(tab, docname) for docname in PAGES}
-        for docname, visited in visits.items():
-            own = f"/{docname}.html:"
-            visited.trouble += [problem for problem in tab.problems if problem.startswith(own)]
         tab.page.context.close()
+        visits[PAGES[-1]].trouble += tab.problems  # what came late
         return visits
 
     return look
