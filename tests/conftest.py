@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 # No test depends on how fast the machine is.
@@ -50,6 +51,16 @@ def expect(text: str, kind: str = "") -> str:
 
 
 PROGRESS = r"^\[\d+/\d+\] docs/\S+ [\d.]+ s\n"
+
+
+# These take minutes, so they begin first, and short ones fill what is left at the end.
+LONG_FILES = ("sabotage", "browser", "real_pages", "readme", "rebuild", "same_everywhere")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of long files first."""
+    names = [f"test_{name}.py" for name in LONG_FILES]
+    items.sort(key=lambda item: names.index(name) if (name := item.path.name) in names else 99)
 
 
 @dataclass
@@ -197,12 +208,28 @@ def source_page(docname: str) -> Page:
 
 
 @pytest.fixture(scope="session")
-def built_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the project with its pages, built once for all tests that only look at the site."""
-    project = copy_project(tmp_path_factory.mktemp("built") / "project", pages=True)
-    result = project.build()
-    assert result.status == 0, result.output
+def built_project(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Project:
+    """A copy of the project with its pages, built once for all tests that only look at the site.
+
+    Built with one process, so that a comparison with a site that two have built shows a difference.
+    """
+    place = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        place = place.parent  # which the processes of pytest-xdist share
+    project = Project(place / "built" / "project")
+    with FileLock(place / "built.lock"):
+        if not project.site.exists():
+            copy_project(project.root, pages=True)
+            result = project.build("-j1")
+            assert result.status == 0, result.output
+            (project.root.parent / "output").write_text(result.output, "utf-8")
     return project
+
+
+@pytest.fixture(scope="session")
+def build_output(built_project: Project) -> str:
+    """What that build printed."""
+    return (built_project.root.parent / "output").read_text("utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,8 @@ import psutil
 import pytest
 from checked_cells import run
 from checked_cells.page import Page, read_text
-from checked_cells.run import PageResult, run_pages
-from checked_cells.site import load_page
-from conftest import PROJECT, cell, expect, page
+from checked_cells.run import run_pages
+from conftest import cell, expect, page
 
 # What a page can tell about the process that it runs in, written to a file.
 PROBE = """\
@@ -97,23 +96,6 @@ def test_a_forked_page_sees_what_a_fresh_one_sees(tmp_path: Path) -> None:
     assert state[1] == state[2]
     for numbers in zip(*unseeded, strict=True):
         assert len(set(numbers)) == 3, "pages share random numbers"
-
-
-def all_told(result: PageResult) -> object:
-    """Return all that a page's run gave, in a form that can be compared."""
-    return result.failures, result.checks, result.outcomes, result.notebook
-
-
-def test_real_pages_give_the_same_forked_and_fresh() -> None:
-    source = PROJECT / "docs"
-    paths = [path for path in source.rglob("*.md") if "_ext" not in path.parts]
-
-    def run_all(*, forked: bool) -> dict[str, object]:
-        pages = [load_page(path, source) for path in paths]
-        results = run_pages(pages, 2, stream=io.StringIO(), forked=forked)
-        return {result.page.path: all_told(result) for result in results}
-
-    assert run_all(forked=True) == run_all(forked=False)
 
 
 def sleeping(number: int) -> Page:
