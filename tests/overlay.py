@@ -76,15 +76,23 @@ class Edit:
         return text.replace(self.old, self.new)
 
 
+def changed_files(edits: tuple[Edit, ...]) -> dict[str, str]:
+    """Return the texts of the files that the edits change, by their names."""
+    texts: dict[str, str] = {}
+    for edit in edits:
+        text = texts.get(edit.file) or (INSTALLED / edit.file).read_text("utf-8")
+        texts[edit.file] = edit.apply(text)
+    return texts
+
+
 def make_environment(root: Path, edits: tuple[Edit, ...]) -> Path:
     """Make a virtual environment with changed packages; return its interpreter."""
     venv.EnvBuilder(symlinks=True).create(root)
     packages = site_packages(root)
     _link_entries(INSTALLED, packages)
     (packages / "no_bytecode.pth").write_text(NO_BYTECODE, "utf-8")
-    for edit in edits:
-        path = _own_file(packages, edit.file)
-        path.write_text(edit.apply(path.read_text("utf-8")), "utf-8")
+    for file, text in changed_files(edits).items():
+        _own_file(packages, file).write_text(text, "utf-8")
     return root / "bin" / "python"
 
 

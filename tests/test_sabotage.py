@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import swapping
 from checked_cells.site import load_page
 from conftest import PROJECT, Result, cell, copy_project, expect, page
-from overlay import INSTALLED, Edit, check, make_environment, prove, site_packages
+from overlay import INSTALLED, Edit, changed_files, check, make_environment, prove, site_packages
 from sabotages import SABOTAGES, Sabotage
 
 DOCS = PROJECT / "docs"
@@ -33,15 +34,31 @@ class Trial:
 
     Attributes:
         pages: the pages in the scratch project, by the real ones that they stand for.
+        edits: what is changed in PyTorch's files; nothing where the pages themselves change it.
     """
 
     sabotage: Sabotage
     pages: dict[str, str]
+    edits: tuple[Edit, ...] = ()
 
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """What is changed in PyTorch's files; nothing for a patch, which stands on the pages."""
-        return () if isinstance(self.sabotage.change, str) else self.sabotage.change
+
+def code_in_front(change: tuple[Edit, ...] | str, scratch: Path) -> str | None:
+    """Return code that changes the imported PyTorch, or None where that cannot be done.
+
+    Args:
+        scratch: a directory for changed files, which the code reads.
+    """
+    if isinstance(change, str):
+        return change
+    code = Path(swapping.__file__).read_text("utf-8")
+    for number, (file, text) in enumerate(changed_files(change).items()):
+        installed, changed = str(INSTALLED / file), scratch / str(number)
+        if not swapping.swappable(installed, text):
+            return None
+        scratch.mkdir(parents=True, exist_ok=True)
+        changed.write_text(text, "utf-8")
+        code += f"\nswap({installed!r}, Path({str(changed)!r}).read_text('utf-8'))\n"
+    return code
 
 
 def proof_page(proof: str, shown: str) -> str:
@@ -75,10 +92,11 @@ def prepare(site: Path, sabotage: Sabotage, number: int, proof: str) -> Trial:
     """Write the pages of a trial, its proof among them, beside the real ones."""
     pages = {name: name for name in sabotage.notices} | {PROOF: f"{PROOF}-{number}"}
     (site / "docs" / f"{pages[PROOF]}.md").write_text(proof, "utf-8")
-    if isinstance(sabotage.change, str):
-        for name, page in pages.items():
-            pages[name] = write_patched(site, f"patched-{number}", page, sabotage.change)
-    return Trial(sabotage, pages)
+    code = code_in_front(sabotage.change, site / "changed" / str(number))
+    if code is None:
+        return Trial(sabotage, pages, sabotage.change)
+    copies = {n: write_patched(site, f"patched-{number}", page, code) for n, page in pages.items()}
+    return Trial(sabotage, copies)
 
 
 def chosen(request: pytest.FixtureRequest) -> list[Sabotage]:
@@ -106,29 +124,49 @@ def trials(
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    tmp_path_factory: pytest.TempPathFactory, real_site: Path, trials: list[Trial]
-) -> Iterator[dict[str, Future[Result]]]:
-    """The chosen sabotages' results, while the next ones are running.
+def unchanged(real_site: Path, trials: list[Trial]) -> list[str]:
+    """The proofs, and the pages of patched trials with a cell in front that changes nothing."""
+    patched = {name for trial in trials if not trial.edits for name in trial.sabotage.notices}
+    names = [write_patched(real_site, "unchanged", name, "") for name in sorted(patched)]
+    return names + [f"{PROOF}-{number}" for number, _ in enumerate(trials)]
 
-    A changed file needs a PyTorch that was imported for it alone; patched pages share one import.
-    """
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """Threads in which checks run while tests look at the first results."""
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield pool
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def together(
+    pool: ThreadPoolExecutor, real_site: Path, trials: list[Trial], unchanged: list[str]
+) -> Future[Result]:
+    """The result for all pages that run under the installed PyTorch: they share one import."""
+    patched = [name for trial in trials if not trial.edits for name in trial.pages.values()]
+    return pool.submit(check, sys.executable, real_site, patched + unchanged, AT_A_TIME)
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory,
+    pool: ThreadPoolExecutor,
+    real_site: Path,
+    trials: list[Trial],
+    together: Future[Result],
+) -> dict[str, Future[Result]]:
+    """The results of the trials; edited files need a PyTorch that was imported for them alone."""
     root = tmp_path_factory.mktemp("sabotaged")
-    on_pages = [name for trial in trials if not trial.edits for name in trial.pages.values()]
 
     def check_edited(trial: Trial, number: int) -> Result:
         python = make_environment(root / str(number), trial.edits)
         return check(python, real_site, [*trial.pages.values()])
 
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        together = pool.submit(check, sys.executable, real_site, on_pages) if on_pages else None
-        yield {
-            trial.sabotage.name: pool.submit(check_edited, trial, number)
-            if trial.edits
-            else together
-            for number, trial in enumerate(trials)
-        }
-        pool.shutdown(cancel_futures=True)
+    return {
+        trial.sabotage.name: pool.submit(check_edited, trial, number) if trial.edits else together
+        for number, trial in enumerate(trials)
+    }
 
 
 def failures(output: str) -> dict[str, str]:
@@ -156,18 +194,14 @@ def test_pages_fail_under_a_changed_pytorch(
         assert text in told[name], f"{name}: {told[name]}"
 
 
-def test_pages_and_proofs_pass_under_an_unchanged_pytorch(
-    tmp_path: Path, real_site: Path, trials: list[Trial], outcomes: object
+def test_pages_and_proofs_pass_under_the_unchanged_pytorch(
+    unchanged: list[str], together: Future[Result]
 ) -> None:
-    """Neither links to PyTorch's files nor a cell in front make a page fail."""
-    edits = (Edit("torch/__init__.py", None, ""), Edit("torch/optim/optimizer.py", None, ""))
-    python = make_environment(tmp_path / "v", edits)
-    patched = {name for trial in trials if not trial.edits for name in trial.sabotage.notices}
-    names = [write_patched(real_site, "unchanged", name, "") for name in sorted(patched)]
-    names += [f"{PROOF}-{number}" for number, _ in enumerate(trials)]
-    result = check(python, real_site, names, AT_A_TIME)
-    assert result.status == 0, result.output
-    assert f"{len(names)} pages" in result.stdout
+    told = together.result().stderr
+    assert unchanged
+    assert not [name for name in unchanged if f" docs/{name}.md " not in told], "it did not run"
+    failed = failures(told)
+    assert not {name: failed[name] for name in unchanged if name in failed}
 
 
 def test_every_page_with_cells_has_a_sabotage() -> None:
@@ -208,3 +242,31 @@ def test_the_installed_files_stay_as_they_are(tmp_path: Path) -> None:
 def test_an_edit_must_fit_exactly_once(old: str) -> None:
     with pytest.raises(LookupError, match="times, not once"):
         Edit("torch/optim/sgd.py", old, "").apply((INSTALLED / "torch/optim/sgd.py").read_text())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "within_functions"),
+    [
+        ("return self.step", "return self.stop", True),
+        ("def step(self, by=1)", "def step(self, by=2)", False),
+        ("    @property\n", "", False),
+        ("limit = 3", "limit = 4", False),
+    ],
+)
+def test_only_what_functions_do_is_swapped(
+    tmp_path: Path, old: str, new: str, within_functions: bool
+) -> None:
+    source = """class Optimizer:
+    limit = 3
+
+    @property
+    def next(self):
+        return self.step
+
+    def step(self, by=1):
+        return by
+"""
+    (tmp_path / "module.py").write_text(source, "utf-8")
+    assert old in source
+    found = swapping.swappable(str(tmp_path / "module.py"), source.replace(old, new))
+    assert found is within_functions
