@@ -126,5 +126,5 @@ TEXTS = """(selector) => {
 def faint_texts(page: Page, selector: str) -> tuple[list[str], int]:
     """Return texts with too little contrast, one of each colour, and how many texts there are."""
     examples, count = page.evaluate(TEXTS, selector)
-    found = {text: contrast(front, backgrounds) for text, front, backgrounds in examples}
-    return sorted(f"{text!r}: {ratio:.2f}" for text, ratio in found.items() if ratio < AA), count
+    found = [(text, contrast(front, backgrounds)) for text, front, backgrounds in examples]
+    return sorted(f"{text!r}: {ratio:.2f}" for text, ratio in found if ratio < AA), count

@@ -143,6 +143,13 @@ def test_contrast_is_that_of_the_standard() -> None:
     )
 
 
+def test_the_same_words_in_two_colours_are_two_texts(browser: Browser) -> None:
+    page = browser.new_page()
+    page.set_content("<p style='color: #bbb'>words</p><p>words</p><p>words</p>")
+    assert faint_texts(page, "p") == (["'words': 1.92"], 3)
+    page.close()
+
+
 @widths
 @schemes
 def test_text_has_contrast(look: Look, width: int, scheme: str) -> None:
