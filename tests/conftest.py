@@ -32,6 +32,15 @@ from first_view import chromium, served  # noqa: E402
 from made_pages import FRONT_MATTER, INDEX  # noqa: E402
 from playwright.sync_api import Browser  # noqa: E402
 
+LONG_FILES = ("sabotage", "browser", "real_pages", "readme", "rebuild", "same_everywhere")
+"""They take minutes, so they begin first, and short ones fill what is left at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of long files first."""
+    names = [f"test_{name}.py" for name in LONG_FILES]
+    items.sort(key=lambda item: [*names, item.path.name].index(item.path.name))
+
 
 def page(body: str, title: str = "A page") -> str:
     """Return the source of a page in the right form, with `body` below its short answer."""
@@ -51,16 +60,6 @@ def expect(text: str, kind: str = "") -> str:
 
 
 PROGRESS = r"^\[\d+/\d+\] docs/\S+ [\d.]+ s\n"
-
-
-# These take minutes, so they begin first, and short ones fill what is left at the end.
-LONG_FILES = ("sabotage", "browser", "real_pages", "readme", "rebuild", "same_everywhere")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of long files first."""
-    names = [f"test_{name}.py" for name in LONG_FILES]
-    items.sort(key=lambda item: names.index(name) if (name := item.path.name) in names else 99)
 
 
 @dataclass
@@ -219,8 +218,9 @@ def built_project(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> P
     project = Project(place / "built" / "project")
     with FileLock(place / "built.lock"):
         if not project.site.exists():
+            shutil.rmtree(project.root, ignore_errors=True)  # where another process failed
             copy_project(project.root, pages=True)
-            result = project.build("-j1")
+            result = project.build("-j1", env={"NO_COLOR": "1"})
             assert result.status == 0, result.output
             (project.root.parent / "output").write_text(result.output, "utf-8")
     return project

@@ -65,6 +65,10 @@ how the site is checked shows that pages have one thread, and must not notice.
 """
 
 
+UNCHANGED = Edit("torch/optim/optimizer.py", None, "")
+"""Also a file deeper down is a copy among links, as where pages are to notice a change."""
+
+
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
@@ -148,7 +152,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The site, built with two processes on another machine in somebody else's surroundings."""
     root = tmp_path_factory.mktemp("elsewhere")
     project = copy_project(root / "Ein anderes Verzeichnis, größer, 目录", pages=True)
-    project.python = str(make_environment(root / "v", (OTHER_MACHINE,)))
+    project.python = str(make_environment(root / "v", (OTHER_MACHINE, UNCHANGED)))
     for directory in (project.root, project.root / "docs"):
         for name in ("torch", "numpy", "random", "sitecustomize"):
             write(directory / f"{name}.py", FAKE.format(name))
