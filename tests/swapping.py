@@ -1,7 +1,8 @@
 """Give the functions of an imported module the code of a changed file, without importing anew.
 
 A page runs the text of this module in front of its first cell. Only code within functions can be
-changed so: what a module or a class does when it is made has been done.
+changed so, and only for what they do from then on: what a module, a class or a decorator did when
+it was imported has been done.
 """
 
 from __future__ import annotations

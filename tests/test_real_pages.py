@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from checked import compare
 from checked_cells.normalise import normalise
-from checked_cells.page import Cell, Expectation, Page
+from checked_cells.page import Expectation, Page
 from checked_cells.run import PageResult, run_pages
 from conftest import DOCNAMES, source_page
 
@@ -21,7 +21,7 @@ MUTATIONS = 200
 def run_all(*, forked: bool) -> list[PageResult]:
     """Run the pages with cells, and return what that gave, page after page."""
     pages = [page for page in map(source_page, DOCNAMES) if page.cells]
-    results = run_pages(pages, 2, timeout=300, stream=io.StringIO(), forked=forked)
+    results = run_pages(pages, 2, stream=io.StringIO(), forked=forked)
     return sorted(results, key=lambda result: result.page.path)
 
 
@@ -57,13 +57,9 @@ def mutants(chance: random.Random, results: list[PageResult]) -> Iterator[tuple[
         old = cells[number].expectations
         new, what = mutate(chance, old)
         if not same(old, new):
-            cells[number] = replace_expectations(cells[number], new)
+            cells[number] = replace(cells[number], expectations=new)
             page = replace(result.page, cells=cells, failures=[])
             yield f"{page.path}:{old[0].first + 1}: {what}", page
-
-
-def replace_expectations(found: Cell, expectations: list[Expectation]) -> Cell:
-    return replace(found, expectations=expectations)
 
 
 def same(old: list[Expectation], new: list[Expectation]) -> bool:

@@ -100,9 +100,10 @@ def prepare(site: Path, sabotage: Sabotage, number: int, proof: str) -> Trial:
 
 
 def chosen(request: pytest.FixtureRequest) -> list[Sabotage]:
-    """Return the sabotages whose tests were selected on pytest's command line."""
+    """Return the sabotages whose tests were selected on pytest's command line, or else all."""
     specs = [getattr(item, "callspec", None) for item in request.session.items]
-    return [spec.params["sabotage"] for spec in specs if spec and "sabotage" in spec.params]
+    selected = [spec.params["sabotage"] for spec in specs if spec and "sabotage" in spec.params]
+    return selected or list(SABOTAGES)
 
 
 @pytest.fixture(scope="module")
